@@ -1,0 +1,46 @@
+# gnomon_module(NAME [SOURCES ...] [DEPENDS ...] [TESTS ...] [BENCHES ...])
+# A static library gnomon_NAME, one test program gnomon_NAME_test, one bench program gnomon_NAME_bench.
+
+add_library(gnomon_flags INTERFACE)
+target_compile_options(gnomon_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+if(GNOMON_WERROR)
+  target_compile_options(gnomon_flags INTERFACE -Werror)
+endif()
+if(GNOMON_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+set_property(GLOBAL PROPERTY GNOMON_MODULES "")
+
+function(gnomon_module name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;TESTS;BENCHES;TEST_DEPENDS" ${ARGN})
+  set(target gnomon_${name})
+  if(arg_SOURCES)
+    add_library(${target} STATIC ${arg_SOURCES})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:gnomon_flags>)
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(${target} ${scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${target} ${scope} cxx_std_20)
+  target_link_libraries(${target} ${scope} ${arg_DEPENDS})
+  set_property(GLOBAL APPEND PROPERTY GNOMON_MODULES ${target})
+
+  if(BUILD_TESTING AND arg_TESTS)
+    add_executable(${target}_test ${arg_TESTS})
+    target_link_libraries(${target}_test PRIVATE ${target} gnomon_flags ${arg_TEST_DEPENDS} GTest::gtest
+                                                 GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${target}_test PRIVATE GNOMON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    add_test(NAME ${name} COMMAND ${target}_test)
+  endif()
+  if(BUILD_TESTING AND arg_BENCHES)
+    add_executable(${target}_bench ${arg_BENCHES})
+    target_link_libraries(${target}_bench PRIVATE ${target} gnomon_flags ${arg_TEST_DEPENDS}
+                                                  benchmark::benchmark benchmark::benchmark_main)
+    target_compile_definitions(${target}_bench PRIVATE GNOMON_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  endif()
+endfunction()
