@@ -1,0 +1,125 @@
+#pragma once
+
+/// Device: what the model knows of one accelerator or CPU, read from devices/ID.toml, every number
+/// with its source. Values are in SI units here; the TOML keys carry the units
+/// (docs/device-schema.md).
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gnomon/base/dtype.h"
+#include "gnomon/base/result.h"
+#include "gnomon/base/units.h"
+
+namespace gnomon {
+
+enum class FactKind { kDatasheet, kMeasured, kDerived, kAssumed };
+
+/// A number of a device file with where it comes from.
+struct Fact {
+  double value = 0;
+  FactKind kind = FactKind::kAssumed;
+  std::string source;
+  std::string read;  ///< date on which the source was read or the measurement made, YYYY-MM-DD
+};
+
+/// A cache, a scratchpad or a memory.
+struct MemoryLevel {
+  enum class Scope { kUnit, kDie, kDevice };  ///< who shares one instance
+  std::string name;                           ///< "l1", "l2", "llc", "hbm", "dram"
+  Scope scope = Scope::kDevice;
+  Bytes capacity;            ///< of one instance
+  BytesPerSecond bandwidth;  ///< read, all instances together, every unit pulling: what is reached
+  BytesPerSecond peak_bandwidth;   ///< what the data sheet promises; 0 where it is not stated
+  BytesPerSecond unit_bandwidth;   ///< read, one unit pulling alone
+  BytesPerSecond write_bandwidth;  ///< plain stores, all units; 0 where unknown: then the read rate
+  BytesPerSecond
+      random_bandwidth;  ///< independent reads of random lines, all units; 0 where unknown
+  Seconds latency;       ///< load to use
+  int line_bytes = 64;
+};
+
+/// Operations a unit (SM, CU, PE, core) does in one clock.
+struct Rate {
+  DType dtype = DType::kFp32;
+  double flops_per_unit_clock = 0;  ///< an FMA counts 2
+  FlopsPerSecond peak;  ///< units × rate × boost clock; as the file states it, checked
+  std::string shape;    ///< matrix instruction "MxNxK", empty for vector units
+};
+
+struct Link {
+  std::string name;          ///< "nvlink", "xgmi", "pcie"
+  int count = 1;             ///< links per device
+  BytesPerSecond bandwidth;  ///< all links of the device together, one direction
+  Seconds latency;
+};
+
+struct Device {
+  enum class Kind { kGpu, kCpu };
+
+  std::string id, name, vendor, arch, unit_kind;
+  Kind kind = Kind::kGpu;
+  int units = 1;                       ///< SMs, CUs, PEs or cores in use
+  int dies = 1;                        ///< XCDs, GCDs, chiplets that have a cache of their own
+  Hertz boost_clock, sustained_clock;  ///< sustained: under matrix load
+
+  std::vector<Rate> matrix, vector;
+  int vector_bits = 0;       ///< width of one vector register (CPU) or wave width × 32 (GPU)
+  int vector_registers = 0;  ///< architectural, per thread
+  double fma_latency_cycles = 0;
+  int wave_width = 1;
+  Bytes register_file, shared_memory;  ///< per unit; 0 where it does not apply
+
+  std::vector<MemoryLevel> memory;  ///< nearest first; the last one holds the model
+  std::vector<Link> links;
+  std::optional<Link> host_link;
+
+  Seconds launch;     ///< host cost of one kernel launch (GPU) or one kernel call (CPU)
+  Seconds fork_join;  ///< CPU: entering and leaving a parallel region with all units
+  double tdp_watts = 0;
+
+  /// Costs of the training framework on this device (eager LibTorch): absent on devices where it
+  /// was never measured; the cost model then uses `launch`.
+  struct Framework {
+    Seconds op;           ///< one eager operator, forward, with its allocation
+    Seconds backward_op;  ///< one autograd node
+    std::map<DType, double>
+        gemm_efficiency;  ///< vendor GEMM library: share of peak on large squares
+    /// Time per item of stock operators that bytes and rates do not explain ("coalesce_key_level");
+    /// gnomon/cost/primitives.h lists them and says what stands in where one is absent.
+    std::map<std::string, Seconds> primitives;
+  } framework;
+
+  /// Every number by its TOML path ("clock.boost_mhz", "memory.l2.bandwidth_gb_per_s",
+  /// "matrix.bf16.peak_tflops", "framework.op_us"), its value in the unit of the key's suffix.
+  std::map<std::string, Fact> facts;
+  bool calibrated = false;  ///< an overlay measured on this very CPU was applied
+
+  /// Matrix rate if there is one for the dtype, else the vector rate, else nothing.
+  const Rate* FindRate(DType dtype) const;
+  /// units × rate × sustained clock; 0 where the dtype is not native.
+  FlopsPerSecond SustainedPeak(DType dtype) const;
+  const MemoryLevel& MainMemory() const { return memory.back(); }
+  const MemoryLevel* FindMemory(std::string_view level) const;
+};
+
+/// Puts fact.value (in the key's unit) into the member that the TOML path names, and keeps the
+/// fact. A rate that the device lacks is added; error: no such key, memory or link, or a value that
+/// is not positive.
+Status SetFact(Device& device, const std::string& path, const Fact& fact);
+
+/// Reads one file; `overlay` files (from `calibrate`) replace single values of a base file.
+Result<Device> ReadDevice(const std::string& path, const std::string& overlay_path = {});
+
+/// A device by id: GNOMON_DEVICES, ./devices, the installed data folder. `host` is the present
+/// machine: the calibrated overlay if there is one, else host-x86-64-avx2. Error lists the ids
+/// there are.
+Result<Device> FindDevice(std::string_view id);
+
+/// Ids that FindDevice knows, sorted.
+std::vector<std::string> DeviceIds();
+
+}  // namespace gnomon
