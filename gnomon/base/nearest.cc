@@ -1,10 +1,10 @@
 // The nearest valid word to a mistyped one, for every "unknown X" message.
 //
-// Distance is Levenshtein's: the least number of insertions, deletions and replacements of one
-// byte,
-//   d(i, j) = min(d(i-1, j) + 1, d(i, j-1) + 1, d(i-1, j-1) + (a[i] != b[j])),
-// kept one row at a time. Case is ignored, so that "H100" finds "h100" before "h200".
-// Swapped neighbours cost two; words are compared as bytes, not as letters of UTF-8.
+// Distance is the optimal string alignment distance: the least number of insertions, deletions and
+// replacements of one byte and swaps of two neighbours,
+//   d(i, j) = min(d(i-1, j) + 1, d(i, j-1) + 1, d(i-1, j-1) + (a[i] != b[j]), d(i-2, j-2) + 1 if swapped).
+// Swaps count once because they are how fingers slip: "fp23" is nearer to "fp32" than to "fp64". Case is
+// ignored; words are compared as bytes, not as letters of UTF-8.
 
 #include "gnomon/base/nearest.h"
 
@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace gnomon {
@@ -22,18 +23,22 @@ namespace {
 char Lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
 size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
+  const size_t width = b.size() + 1;
+  std::vector<size_t> before(width), last(width), row(width);  // rows i-2, i-1, i
+  std::iota(last.begin(), last.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
     row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replace = diagonal + (Lower(a[i - 1]) != Lower(b[j - 1]));
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replace});
+    for (size_t j = 1; j < width; ++j) {
+      const bool differ = Lower(a[i - 1]) != Lower(b[j - 1]);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + differ});
+      if (i > 1 && j > 1 && differ && Lower(a[i - 1]) == Lower(b[j - 2]) &&
+          Lower(a[i - 2]) == Lower(b[j - 1]))
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
+    std::swap(before, last);
+    std::swap(last, row);
   }
-  return row[b.size()];
+  return last[b.size()];
 }
 
 }  // namespace

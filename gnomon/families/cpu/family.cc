@@ -1,0 +1,223 @@
+// Family `cpu` as gemm/select.h sees it: the config space, prices and canonical strings.
+//
+//   tile.14x2.kc256.mc0.nc0.pa0.pb1.ln1.sM.t2
+//   kernel, rows x vectors, blocks of K, M and N (0: whole), packing of A and B, N loop outside (1) or
+//   inside (0), the side that threads share, threads
+//
+// A string holds every field in this order, so that equal configs have equal strings and a file can be
+// searched for one. Parse names the position of what it does not understand.
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+
+#include "gnomon/base/nearest.h"
+#include "gnomon/families/cpu/config_space.h"
+#include "gnomon/families/cpu/cpu_gemm.h"
+#include "gnomon/families/cpu/model.h"
+
+namespace gnomon::cpu {
+namespace {
+
+constexpr std::array<std::string_view, 3> kKernelNames = {"tile", "dot", "amx"};
+constexpr std::string_view kSplitLetters = "MNK";
+constexpr std::string_view kForm = "tile.14x2.kc256.mc0.nc0.pa0.pb1.ln1.sM.t2";
+
+// Expected |predicted / measured − 1| of a pick: the median over shapes that no constant was fitted on
+// (docs/model.md, "GEMM on a CPU"; bench/results/cpu_fp32_sweep.csv).
+constexpr double kRelativeError = 0.10;
+
+// Reads a config string from left to right.
+class ConfigReader {
+ public:
+  explicit ConfigReader(std::string_view text) : text_(text) {}
+
+  Result<GemmConfig> Read() {
+    GemmConfig config;
+    GNOMON_TRY(Kernel(config));
+    GNOMON_TRY(Literal("."));
+    GNOMON_TRY(Number(config.mr, 1));
+    GNOMON_TRY(Literal("x"));
+    GNOMON_TRY(Number(config.nr, 1));
+    GNOMON_TRY(Field(".kc", config.kc, 0));
+    GNOMON_TRY(Field(".mc", config.mc, 0));
+    GNOMON_TRY(Field(".nc", config.nc, 0));
+    GNOMON_TRY(Flag(".pa", config.pack_a));
+    GNOMON_TRY(Flag(".pb", config.pack_b));
+    GNOMON_TRY(Flag(".ln", config.loop_n_outer));
+    GNOMON_TRY(Literal(".s"));
+    GNOMON_TRY(Split(config));
+    GNOMON_TRY(Field(".t", config.threads, 1));
+    if (at_ != text_.size()) return Wrong("the end");
+    return config;
+  }
+
+ private:
+  Error Wrong(std::string_view expected) const {
+    const std::string_view rest = text_.substr(at_);
+    return BadInput(fmt::format("config '{}', position {}: expected {}, found {} (a config reads like {})",
+                                text_, at_ + 1, expected,
+                                rest.empty() ? "the end" : fmt::format("'{}'", rest.substr(0, 8)), kForm));
+  }
+
+  Status Kernel(GemmConfig& config) {
+    const std::string_view word = text_.substr(0, text_.find('.'));
+    for (size_t i = 0; i < kKernelNames.size(); ++i) {
+      if (kKernelNames[i] != word) continue;
+      config.kernel = static_cast<GemmConfig::Kernel>(i);
+      at_ = word.size();
+      return Done{};
+    }
+    return BadInput(UnknownName("kernel", word, kKernelNames),
+                    fmt::format("config '{}', position 1", text_));
+  }
+
+  Status Literal(std::string_view word) {
+    if (text_.substr(at_, word.size()) != word) return Wrong(fmt::format("'{}'", word));
+    at_ += word.size();
+    return Done{};
+  }
+
+  Status Number(std::int32_t& value, std::int32_t least) {
+    const char* begin = text_.data() + at_;
+    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
+    if (error != std::errc() || value < least || *begin == '-' || (*begin == '0' && end - begin > 1))
+      return Wrong(fmt::format("a whole number from {} to {}", least,
+                               std::numeric_limits<std::int32_t>::max()));
+    at_ += static_cast<size_t>(end - begin);
+    return Done{};
+  }
+
+  Status Field(std::string_view name, std::int32_t& value, std::int32_t least) {
+    GNOMON_TRY(Literal(name));
+    return Number(value, least);
+  }
+
+  Status Flag(std::string_view name, bool& value) {
+    GNOMON_TRY(Literal(name));
+    const std::string_view digit = text_.substr(at_, 1);
+    if (digit != "0" && digit != "1") return Wrong("0 or 1");
+    value = digit == "1";
+    ++at_;
+    return Done{};
+  }
+
+  Status Split(GemmConfig& config) {
+    const size_t index = at_ < text_.size() ? kSplitLetters.find(text_[at_]) : std::string_view::npos;
+    if (index == std::string_view::npos) return Wrong("M, N or K");
+    config.split = static_cast<GemmConfig::Split>(index);
+    ++at_;
+    return Done{};
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+Status CheckDevice(const Device& device, const Problem& problem) {
+  if (device.kind != Device::Kind::kCpu)
+    return BadInput(fmt::format("family cpu runs on CPUs, and {} is none", device.id), "device");
+  const auto known = [](DType dtype) { return dtype == DType::kFp32 || dtype == DType::kBf16; };
+  if (!known(problem.dtype) || !known(problem.dtype_out))
+    return BadInput(fmt::format("family cpu computes fp32 and bf16, not {} to {}", Name(problem.dtype),
+                                Name(problem.dtype_out)),
+                    "problem.dtype");
+  return CheckProblem(problem);
+}
+
+class CpuFamily : public Family {
+ public:
+  std::string_view name() const override { return "cpu"; }
+
+  Status Enumerate(const Device& device, const Problem& problem, int units,
+                   std::vector<Config>& configs) const override {
+    GNOMON_TRY(CheckDevice(device, problem));
+    EnumerateConfigs(MachineOf(device), problem, units > 0 ? units : device.units, configs);
+    return Done{};
+  }
+
+  Status Price(const Device& device, const Problem& problem, int units, std::vector<Config>& configs,
+               std::vector<double>& seconds) const override {
+    GNOMON_TRY(CheckDevice(device, problem));
+    constexpr size_t kUsualSpace = 256;
+    const size_t first = configs.size();
+    configs.reserve(first + kUsualSpace);
+    const Machine machine = MachineOf(device);
+    EnumerateConfigs(machine, problem, units > 0 ? units : device.units, configs);
+    seconds.reserve(configs.size());
+    for (size_t i = first; i < configs.size(); ++i)
+      seconds.push_back(cpu::Price(machine, problem, FromConfig(configs[i])).Sum() / machine.clock);
+    return Done{};
+  }
+
+  Seconds PredictTime(const Device& device, const Problem& problem, const Config& config) const override {
+    const Machine machine = MachineOf(device);
+    return {cpu::Price(machine, problem, FromConfig(config)).Sum() / machine.clock};
+  }
+
+  Prediction Predict(const Device& device, const Problem& problem, const Config& config) const override;
+
+  std::string Print(const Config& config) const override {
+    const GemmConfig c = FromConfig(config);
+    return fmt::format("{}.{}x{}.kc{}.mc{}.nc{}.pa{:d}.pb{:d}.ln{:d}.s{}.t{}",
+                       kKernelNames[static_cast<size_t>(c.kernel)], c.mr, c.nr, c.kc, c.mc, c.nc, c.pack_a,
+                       c.pack_b, c.loop_n_outer, kSplitLetters[static_cast<size_t>(c.split)], c.threads);
+  }
+
+  Result<Config> Parse(std::string_view text) const override {
+    GNOMON_ASSIGN(const GemmConfig config, ConfigReader(text).Read());
+    return ToConfig(config);
+  }
+};
+
+Prediction CpuFamily::Predict(const Device& device, const Problem& problem, const Config& config) const {
+  const Machine machine = MachineOf(device);
+  const GemmConfig c = FromConfig(config);
+  const Parts parts = cpu::Price(machine, problem, c);
+  struct Line {
+    double cycles;
+    const char* name;
+    Bound bound;
+    std::string why;
+  };
+  const std::string sides = c.kernel == GemmConfig::Kernel::kDot ? "dot products" : "register tiles";
+  const std::array<Line, 10> lines = {{
+      {parts.call, "call", Bound::kLaunch, "checks, workspace and plan of one call"},
+      {parts.fork_join, "fork_join", Bound::kLaunch, fmt::format("parallel region of {} threads", c.threads)},
+      {parts.pack_a, "pack_a", Bound::kCache, "A read from where it lies and written as panels"},
+      {parts.pack_b, "pack_b", Bound::kCache, "B read from where it lies and written as panels"},
+      {parts.multiply, "multiply", Bound::kCompute,
+       fmt::format("{} of {} x {} at {:.3g} vector FMAs a cycle, {:.3g} GHz, operands in L1", sides, c.mr,
+                   c.nr, machine.ports, machine.clock / 1e9)},
+      {parts.overhead, "overhead", Bound::kLatency, "entering and leaving tiles and blocks"},
+      {parts.stream, "stream", machine.capacity[kL2] >= problem.bytes().value ? Bound::kCache : Bound::kMemory,
+       "operands from beyond L1, as far as multiplying does not hide it"},
+      {parts.store, "store", machine.capacity[kL2] >= problem.bytes().value ? Bound::kCache : Bound::kMemory,
+       "C to where it lies, again for every block of K"},
+      {parts.barrier, "barrier", Bound::kLatency, "threads wait for each other around a shared panel"},
+      {parts.reduce, "reduce", Bound::kCache, "partial sums of the threads added up"},
+  }};
+  Prediction out;
+  out.relative_error = kRelativeError;
+  double most = -1;
+  for (const Line& line : lines) {
+    if (line.cycles <= 0) continue;
+    out.terms.push_back({line.name, {line.cycles / machine.clock}, line.why});
+    if (line.cycles > most) {
+      most = line.cycles;
+      out.bound = line.bound;
+    }
+  }
+  out.time = {parts.Sum() / machine.clock};
+  return out;
+}
+
+}  // namespace
+
+const Family& GemmFamily() {
+  static const CpuFamily family;
+  return family;
+}
+
+}  // namespace gnomon::cpu

@@ -1,0 +1,34 @@
+// The register-tile kernels (kernel_tile-inl.h) for A contiguous in rows: packed panels, or as layouts tn and tt store it,
+// compiled for each vector level and chosen at run time. The two forms of A are two files so that they
+// compile in parallel. The only external function is PanelTileKernels.
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gnomon/families/cpu/kernel_panels.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+// Highway's targets must be set before what uses them.
+#include "gnomon/families/cpu/kernel_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gnomon::cpu {
+namespace HWY_NAMESPACE {
+
+const TileKernels& PanelTable() {
+  static constexpr TileKernels kTable =
+      MakeTable<true>(std::make_index_sequence<static_cast<size_t>(kMaxTileVectors)>());
+  return kTable;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gnomon::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gnomon::cpu {
+
+HWY_EXPORT(PanelTable);
+
+const TileKernels& PanelTileKernels() { return HWY_DYNAMIC_DISPATCH(PanelTable)(); }
+
+}  // namespace gnomon::cpu
+#endif

@@ -1,0 +1,162 @@
+#pragma once
+
+/// The time of one CPU GEMM, part by part. Internal to the family: family.cc turns it into Predictions.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+#include "gnomon/device/device.h"
+#include "gnomon/families/cpu/cpu_gemm.h"
+
+namespace gnomon::cpu {
+
+/// Where data can lie, nearest first; the levels of a device file map onto these four.
+enum Level { kL1, kL2, kShared, kMain, kLevels };
+
+/// Facts of the device in the units of the model, looked up once for all configs of a problem.
+struct Machine {
+  double clock = 0;        ///< cycles a second
+  double lanes = 0;        ///< fp32 values in a vector
+  double ports = 0;        ///< vector FMAs a cycle
+  double fma_latency = 0;  ///< cycles
+  double registers = 0;
+  double amx_flops = 0;    ///< bf16 tile flops a cycle, 0: no tiles
+  std::array<double, kLevels> capacity{};   ///< bytes
+  std::array<double, kLevels> read{};       ///< cycles a byte, one core alone
+  std::array<double, kLevels> write{};
+  std::array<double, kLevels> read_all{};   ///< cycles a byte of all cores' bytes, when all pull
+  std::array<double, kLevels> write_all{};
+  std::array<double, kLevels> line{};       ///< cycles a line that no prefetcher foresees, one core
+  double call = 0, fork_join = 0;           ///< cycles
+  double units = 1;
+};
+Machine MachineOf(const Device& device);
+
+/// What measured constants of the kernels the model uses: cycles that no device file can know. Values, how
+/// they were fitted and on which rows: docs/model.md, "GEMM on a CPU".
+struct KernelCosts {
+  double call_cycles = 150;         ///< checks, workspace, plan
+  double issue_share = 0.9;         ///< of the cycles of a step: what a tile's loop reaches from L1
+  double tile_cycles = 30;          ///< call of a kernel, addresses, loop set-up and drain
+  double store_vector_cycles = 1;   ///< one vector of a finished tile to C
+  double masked_vector_cycles = 6;  ///< the same through memory: partial vectors, bias, ReLU
+  double block_cycles = 300;        ///< one block of the loops around the tiles
+  double copy_row_cycles = 4;       ///< one k step of a panel, stored rows along the panel
+  double copy_vector_cycles = 2;
+  double transpose_cycles = 0.5;    ///< one element, stored rows along k
+  double scalar_cycles = 1.5;       ///< one element of a transpose too small for vectors
+  double amx_pack_cycles = 0.15;    ///< one element of a packed bf16 tile
+  double dot_block_cycles = 20;     ///< one block of dot products: call, last part of k, addresses
+  double dot_sum_cycles = 3;        ///< one dot product: fold of its vector and store
+  double start_share = 0.5;         ///< of a line's latency, at the start of each run of lines
+  double page_cycles = 7;           ///< first-level TLB miss, second-level hit
+  double exposed_l2 = 0.25;         ///< share of L2 streaming that multiplying does not hide
+  double exposed_far = 0.5;         ///< the same for the shared cache and memory
+  double exposed_store = 0.8;       ///< share of writing C that is not hidden
+  double barrier_share = 0.3;       ///< of fork_join: one barrier of a team
+  double reduce_cycles = 0.15;      ///< one element of one partial sum
+  double usable_l1 = 0.75, usable_l2 = 0.7;  ///< shares of a cache that a block can count on
+};
+extern const KernelCosts kKernelCosts;
+
+/// Parts of a predicted time, in cycles of the slowest thread. They add up to the time.
+struct Parts {
+  double call = 0;       ///< entering RunGemm
+  double fork_join = 0;  ///< parallel region
+  double pack_a = 0, pack_b = 0;
+  double multiply = 0;   ///< register tiles from the nearest cache
+  double overhead = 0;   ///< entering and leaving tiles
+  double stream = 0;     ///< panels that come from farther than L1, as far as multiplying does not hide it
+  double store = 0;      ///< C to where it lives, and back again for every further block of K
+  double barrier = 0;
+  double reduce = 0;     ///< split K: partial sums added up; bf16: sums rounded
+  double Sum() const {
+    return call + fork_join + pack_a + pack_b + multiply + overhead + stream + store + barrier + reduce;
+  }
+};
+
+/// Cycles from L2, and from beyond it.
+struct Cost {
+  double near = 0, far = 0;
+  void Add(Cost other) {
+    near += other.near;
+    far += other.far;
+  }
+};
+
+/// Share of a cyclically used footprint that a cache of `capacity` still holds: all up to half of it, none
+/// from one and a half.
+inline double Held(double capacity, double footprint) {
+  return std::clamp(1.5 - footprint / capacity, 0.0, 1.0);
+}
+
+/// Where the operands of one call lie, and what it costs a core to move bytes there. Caches are warm: the
+/// call before used the same operands, so they lie in L2 as far as one core's part of all of them fits, and
+/// so on outward.
+class Home {
+ public:
+  Home(const Machine& machine, double bytes_of_core, double bytes_of_all, double threads)
+      : machine_(machine), threads_(threads),
+        in_l2_(Held(machine.capacity[kL2], bytes_of_core)),
+        in_shared_(Held(machine.capacity[kShared], bytes_of_all)) {}
+
+  /// Reads of `bytes` in runs of consecutive lines; `starts` runs begin where no prefetcher looked.
+  Cost Read(double bytes, double starts, const KernelCosts& costs) const {
+    const double start = starts * costs.start_share;
+    return {in_l2_ * (bytes * machine_.read[kL2] + start * machine_.line[kL2]),
+            (1 - in_l2_) * (bytes * Beyond(machine_.read, machine_.read_all) +
+                            start * BeyondLine())};
+  }
+  double Write(double bytes, double starts, const KernelCosts& costs) const {
+    const double start = starts * costs.start_share;
+    return in_l2_ * (bytes * machine_.write[kL2] + start * machine_.line[kL2]) +
+           (1 - in_l2_) * (bytes * Beyond(machine_.write, machine_.write_all) + start * BeyondLine());
+  }
+  /// A core among `threads`: its own limit, or its part of what all get together.
+  double Rate(const std::array<double, kLevels>& one, const std::array<double, kLevels>& all,
+              Level level) const {
+    return std::max(one[level], threads_ * all[level]);
+  }
+  double SharedRead() const { return Rate(machine_.read, machine_.read_all, kShared); }
+  double SharedWrite() const { return Rate(machine_.write, machine_.write_all, kShared); }
+
+ private:
+  double Beyond(const std::array<double, kLevels>& one, const std::array<double, kLevels>& all) const {
+    return in_shared_ * Rate(one, all, kShared) + (1 - in_shared_) * Rate(one, all, kMain);
+  }
+  double BeyondLine() const {
+    return in_shared_ * machine_.line[kShared] + (1 - in_shared_) * machine_.line[kMain];
+  }
+
+  const Machine& machine_;
+  double threads_, in_l2_, in_shared_;
+};
+
+/// What `cost` adds to `busy` when the two run beside each other: nothing while `cost` is small, and the more
+/// the nearer they come, since neither keeps its queues full then. `share` of `cost` is never hidden.
+inline double Exposed(double busy, double cost, double share) {
+  const double hidden = (1 - share) * cost;
+  return share * cost + std::sqrt(busy * busy + hidden * hidden) - busy;
+}
+
+/// Loads a cycle of every x86-64 core since Haswell and Zen: two (Intel optimization manual, 2.1; Agner Fog,
+/// microarchitecture.pdf).
+inline constexpr double kLoadsPerCycle = 2;
+inline constexpr double kLineBytes = 64;
+
+/// The config must be legal for the problem (config_space.cc, RunGemm's CheckConfig).
+Parts Price(const Machine& machine, const Problem& problem, const GemmConfig& config,
+            const KernelCosts& costs = kKernelCosts);
+/// The kernels' own formulas; Price adds calls and threads to them.
+Parts PriceBlocked(const Machine& machine, const Problem& problem, const GemmConfig& config,
+                   const KernelCosts& costs);
+Parts PriceDot(const Machine& machine, const Problem& problem, const GemmConfig& config,
+               const KernelCosts& costs);
+
+/// Cycles of the slowest thread to add up the threads' partial sums of an m × n result.
+double ReduceCycles(const Machine& machine, const Home& home, const Problem& problem, double threads,
+                    const KernelCosts& costs);
+
+}  // namespace gnomon::cpu

@@ -1,0 +1,53 @@
+#pragma once
+
+/// Family: a set of kernels with a config space. The family says which configs are legal for a problem on
+/// a device (an infeasible one is never enumerated) and how long each takes; gemm/select.h only compares.
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gnomon/base/result.h"
+#include "gnomon/device/device.h"
+#include "gnomon/gemm/prediction.h"
+#include "gnomon/gemm/problem.h"
+
+namespace gnomon {
+
+/// One way to do a problem: the family's parameters by position. A plain value, so that thousands can be
+/// enumerated without an allocation each; families give the positions names.
+struct Config {
+  std::array<std::int32_t, 16> value{};
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+class Family {
+ public:
+  virtual ~Family() = default;
+  virtual std::string_view name() const = 0;
+
+  /// Appends every config that can run the problem on `units` units of the device (0: all).
+  /// Error: the family has no kernel for the dtype, layout or device.
+  virtual Status Enumerate(const Device& device, const Problem& problem, int units,
+                           std::vector<Config>& configs) const = 0;
+
+  /// Time alone, fast; and the same time with its terms.
+  virtual Seconds PredictTime(const Device& device, const Problem& problem,
+                              const Config& config) const = 0;
+  virtual Prediction Predict(const Device& device, const Problem& problem,
+                             const Config& config) const = 0;
+
+  /// Enumerate and PredictTime in one go: `seconds[i]` is the time of `configs[i]`. A family whose facts can
+  /// be hoisted out of the loop over configs overrides this; `select` prices through it.
+  virtual Status Price(const Device& device, const Problem& problem, int units,
+                       std::vector<Config>& configs, std::vector<double>& seconds) const;
+
+  /// The canonical string that `select` prints, CSV files hold and `explain --config` reads.
+  virtual std::string Print(const Config& config) const = 0;
+  virtual Result<Config> Parse(std::string_view text) const = 0;
+};
+
+}  // namespace gnomon

@@ -1,0 +1,46 @@
+#pragma once
+
+/// Problem: a GEMM to do. C[M,N] = A[M,K]·B[K,N], all row-major (DESIGN.md "Row-major convention").
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "gnomon/base/dtype.h"
+#include "gnomon/base/result.h"
+#include "gnomon/base/units.h"
+
+namespace gnomon {
+
+/// First letter A, second B; T means stored transposed: A as [K,M], B as [N,K].
+enum class Layout { kNN, kNT, kTN, kTT };
+
+std::string_view Name(Layout layout);
+Result<Layout> ParseLayout(std::string_view text);
+
+enum class Epilogue { kNone, kBias, kBiasRelu };  ///< bias has N values
+
+struct Problem {
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  Layout layout = Layout::kNT;
+  DType dtype = DType::kFp32;      ///< of A and B
+  DType dtype_out = DType::kFp32;  ///< of C; accumulation is fp32
+  Epilogue epilogue = Epilogue::kNone;
+  std::int64_t lda = 0, ldb = 0, ldc = 0;  ///< elements between stored rows; 0 means dense
+
+  bool a_transposed() const { return layout == Layout::kTN || layout == Layout::kTT; }
+  bool b_transposed() const { return layout == Layout::kNT || layout == Layout::kTT; }
+  /// Leading dimensions with 0 resolved.
+  std::int64_t LeadingA() const { return lda ? lda : (a_transposed() ? m : k); }
+  std::int64_t LeadingB() const { return ldb ? ldb : (b_transposed() ? k : n); }
+  std::int64_t LeadingC() const { return ldc ? ldc : n; }
+
+  Flops flops() const;    ///< 2·m·n·k·batch, in double: never overflows
+  Bytes bytes() const;    ///< each operand moved once
+  std::string Text() const;  ///< "2048x512x13 nt fp32"
+};
+
+/// Sides positive, leading dimensions not below the row, element counts below 2^62.
+Status CheckProblem(const Problem& problem);
+
+}  // namespace gnomon

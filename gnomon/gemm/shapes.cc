@@ -1,0 +1,179 @@
+// Reads and writes the two CSV formats of GEMMs: shapes to do, and measurements made.
+//
+// Columns are found by name, so their order is free and further columns may stand beside them. Every
+// refusal names path:line:column, the value, and what would be valid. A measured row without a layout
+// (profiler traces do not record it) is read as nt and marked.
+
+#include "gnomon/gemm/shapes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace gnomon {
+namespace {
+
+constexpr std::int64_t kMaxSide = std::int64_t{1} << 40;  // beyond any memory; products stay finite
+
+std::string At(const CsvTable& table, const CsvTable::Row& row, int column) {
+  return fmt::format("{}:{}:{}", table.path, row.line, row.columns[static_cast<size_t>(column)]);
+}
+
+const std::string& Cell(const CsvTable::Row& row, int column) {
+  return row.cells[static_cast<size_t>(column)];
+}
+
+// An error of a value parser, with the place of its cell.
+Error Placed(const Error& error, std::string where) {
+  return {error.code, error.message, std::move(where)};
+}
+
+struct SideColumns {
+  int layout = 0, m = 0, n = 0, k = 0, batch = 0;
+};
+
+Result<SideColumns> FindSides(const CsvTable& table) {
+  SideColumns columns;
+  const std::array<std::pair<std::string_view, int*>, 5> wanted = {{{"layout", &columns.layout},
+                                                                    {"m", &columns.m},
+                                                                    {"n", &columns.n},
+                                                                    {"k", &columns.k},
+                                                                    {"batch", &columns.batch}}};
+  for (const auto& [name, column] : wanted) {
+    GNOMON_ASSIGN(*column, table.Column(name));
+  }
+  return columns;
+}
+
+Status ReadSides(const CsvTable& table, const CsvTable::Row& row, const SideColumns& columns,
+                 Problem& problem) {
+  GNOMON_ASSIGN(problem.m, table.Integer(row, columns.m, 1, kMaxSide));
+  GNOMON_ASSIGN(problem.n, table.Integer(row, columns.n, 1, kMaxSide));
+  GNOMON_ASSIGN(problem.k, table.Integer(row, columns.k, 1, kMaxSide));
+  GNOMON_ASSIGN(problem.batch, table.Integer(row, columns.batch, 1, kMaxSide));
+  const Status status = CheckProblem(problem);
+  if (!status.ok()) return Placed(status.error(), At(table, row, columns.m));
+  return Done{};
+}
+
+Status ReadLayout(const CsvTable& table, const CsvTable::Row& row, int column, Layout& layout) {
+  const Result<Layout> parsed = ParseLayout(Cell(row, column));
+  if (!parsed.ok()) return Placed(parsed.error(), At(table, row, column));
+  layout = *parsed;
+  return Done{};
+}
+
+Status ReadDType(const CsvTable& table, const CsvTable::Row& row, int column, DType& dtype) {
+  const Result<DType> parsed = ParseDType(Cell(row, column));
+  if (!parsed.ok()) return Placed(parsed.error(), At(table, row, column));
+  dtype = *parsed;
+  return Done{};
+}
+
+// Formats that public measurements name and we have no type for: their rows are read, not predicted.
+bool IsForeignFormat(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kForeign = {"fp4", "fp6", "nvfp4"};
+  return std::find(kForeign.begin(), kForeign.end(), text) != kForeign.end();
+}
+
+Result<std::vector<Shape>> ShapesOf(const CsvTable& table, DType dtype) {
+  GNOMON_ASSIGN(const SideColumns columns, FindSides(table));
+  const int name = table.FindColumn("name");
+  if (table.rows.empty()) return BadInput("no shapes below the header", table.path);
+  std::vector<Shape> shapes;
+  shapes.reserve(table.rows.size());
+  for (const CsvTable::Row& row : table.rows) {
+    Shape shape;
+    if (name >= 0) shape.name = Cell(row, name);
+    shape.problem.dtype = shape.problem.dtype_out = dtype;
+    GNOMON_TRY(ReadLayout(table, row, columns.layout, shape.problem.layout));
+    GNOMON_TRY(ReadSides(table, row, columns, shape.problem));
+    shapes.push_back(std::move(shape));
+  }
+  return shapes;
+}
+
+// Optional whole-number column: blank or absent is 0.
+Status ReadOptional(const CsvTable& table, const CsvTable::Row& row, std::string_view name,
+                    std::int64_t& value) {
+  const int column = table.FindColumn(name);
+  if (column < 0 || Cell(row, column).empty()) return Done{};
+  GNOMON_ASSIGN(value, table.Integer(row, column, 0, kMaxSide));
+  return Done{};
+}
+
+Result<std::vector<Measurement>> MeasurementsOf(const CsvTable& table) {
+  GNOMON_ASSIGN(const SideColumns sides, FindSides(table));
+  GNOMON_ASSIGN(const int device, table.Column("device"));
+  GNOMON_ASSIGN(const int family, table.Column("family"));
+  GNOMON_ASSIGN(const int dtype, table.Column("dtype"));
+  GNOMON_ASSIGN(const int dtype_out, table.Column("dtype_out"));
+  GNOMON_ASSIGN(const int us, table.Column("us"));
+  const int source = table.FindColumn("source"), config = table.FindColumn("config");
+  if (table.rows.empty()) return BadInput("no measurements below the header", table.path);
+  std::vector<Measurement> rows;
+  rows.reserve(table.rows.size());
+  for (const CsvTable::Row& row : table.rows) {
+    Measurement out;
+    out.device = Cell(row, device);
+    out.family = Cell(row, family);
+    out.dtype_modelled = !IsForeignFormat(Cell(row, dtype));
+    if (out.dtype_modelled) GNOMON_TRY(ReadDType(table, row, dtype, out.problem.dtype));
+    out.problem.dtype_out = out.problem.dtype;
+    if (!Cell(row, dtype_out).empty())
+      GNOMON_TRY(ReadDType(table, row, dtype_out, out.problem.dtype_out));
+    out.layout_stated = !Cell(row, sides.layout).empty();
+    if (out.layout_stated)
+      GNOMON_TRY(ReadLayout(table, row, sides.layout, out.problem.layout));
+    GNOMON_TRY(ReadSides(table, row, sides, out.problem));
+    GNOMON_TRY(ReadOptional(table, row, "tile_m", out.tile_m));
+    GNOMON_TRY(ReadOptional(table, row, "tile_n", out.tile_n));
+    GNOMON_TRY(ReadOptional(table, row, "tile_k", out.tile_k));
+    GNOMON_TRY(ReadOptional(table, row, "split_k", out.split_k));
+    GNOMON_ASSIGN(out.us, table.Number(row, us));
+    if (out.us <= 0)
+      return BadInput(fmt::format("us is {}; a time must be above 0", Cell(row, us)),
+                      At(table, row, us));
+    if (source >= 0) out.source = Cell(row, source);
+    if (config >= 0) out.config = Cell(row, config);
+    rows.push_back(std::move(out));
+  }
+  return rows;
+}
+
+}  // namespace
+
+Result<std::vector<Shape>> ReadShapes(const std::string& path, DType dtype) {
+  GNOMON_ASSIGN(const CsvTable table, ReadCsv(path));
+  return ShapesOf(table, dtype);
+}
+
+Result<std::vector<Shape>> ParseShapes(std::string_view text, std::string_view path, DType dtype) {
+  GNOMON_ASSIGN(const CsvTable table, ParseCsv(text, path));
+  return ShapesOf(table, dtype);
+}
+
+Result<std::vector<Measurement>> ReadMeasurements(const std::string& path) {
+  GNOMON_ASSIGN(const CsvTable table, ReadCsv(path));
+  return MeasurementsOf(table);
+}
+
+Result<std::vector<Measurement>> ParseMeasurements(std::string_view text, std::string_view path) {
+  GNOMON_ASSIGN(const CsvTable table, ParseCsv(text, path));
+  return MeasurementsOf(table);
+}
+
+std::string MeasurementLine(const Measurement& row) {
+  const Problem& p = row.problem;
+  const auto number = [](std::int64_t value) { return value ? fmt::to_string(value) : std::string(); };
+  const std::array<std::string, 19> cells = {
+      row.device, row.family, std::string(Name(p.dtype)), std::string(Name(p.dtype_out)),
+      row.layout_stated ? std::string(Name(p.layout)) : std::string(),
+      fmt::to_string(p.m), fmt::to_string(p.n), fmt::to_string(p.k), fmt::to_string(p.batch),
+      number(row.tile_m), number(row.tile_n), number(row.tile_k), "", "", "",
+      number(row.split_k), fmt::format("{:.6g}", row.us), row.source, row.config};
+  return CsvLine(cells);
+}
+
+}  // namespace gnomon

@@ -1,0 +1,69 @@
+// One sample of a call's time, and the statistics that sweep, bench and evaluate share.
+//
+//   sample = (end − start) / calls,   calls = ⌈at_least / time of the first call⌉
+//
+// A call of two microseconds is shorter than the clock and the interrupt that may hit it; back-to-back
+// calls make a sample long enough. A sample in which the system took a core away (involuntary context
+// switches of this process) is taken again, a few times: two threads at a barrier lose milliseconds then.
+// Medians over interleaved samples set aside what other tenants do besides. Caches are warm by this policy: a call finds its operands where the call before left
+// them, as a training step finds what the operator before it wrote.
+
+#include "gnomon/gemm/timing.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace gnomon {
+namespace {
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Times that a thread of this process had to give its core up; 0 where the system does not count them.
+std::int64_t TakenAway() {
+  rusage usage{};
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+}  // namespace
+
+Result<Seconds> TimeCalls(const TimedCall& call, Seconds at_least, int& calls) {
+  constexpr double kMaxCalls = 10000;
+  if (calls <= 0) {
+    const double start = Now();
+    GNOMON_TRY(call());
+    const double once = std::max(Now() - start, 1e-9);
+    calls = static_cast<int>(std::clamp(std::ceil(at_least.value / once), 1.0, kMaxCalls));
+  }
+  constexpr int kMostTakes = 6;
+  double best = std::numeric_limits<double>::infinity();
+  for (int take = 0; take < kMostTakes; ++take) {
+    const std::int64_t taken_away = TakenAway();
+    const double start = Now();
+    for (int i = 0; i < calls; ++i) GNOMON_TRY(call());
+    best = std::min(best, (Now() - start) / calls);
+    if (TakenAway() == taken_away) break;
+  }
+  return Seconds{best};
+}
+
+double Median(std::vector<double> values) { return Quantile(std::move(values), 0.5); }
+
+double Quantile(std::vector<double> values, double share) {
+  GNOMON_CHECK(!values.empty());
+  GNOMON_CHECK(share >= 0 && share <= 1, "share {}", share);
+  std::sort(values.begin(), values.end());
+  const double position = share * static_cast<double>(values.size() - 1);
+  const size_t below = static_cast<size_t>(position);
+  if (below + 1 == values.size()) return values.back();
+  const double part = position - static_cast<double>(below);
+  return values[below] + part * (values[below + 1] - values[below]);
+}
+
+}  // namespace gnomon

@@ -1,0 +1,192 @@
+// The command line as its users meet it: results, messages, exit codes. Runs the built binary.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+class Cli : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / fmt::format("gnomon_cli_test_{}", getpid());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  /// Runs `gnomon ARGUMENTS` with the source tree's data files and no calibrated host.
+  Outcome Run(const std::string& arguments, const std::string& redirect = "") const {
+    const fs::path out = folder_ / "out", err = folder_ / "err";
+    const std::string command = fmt::format(
+        "cd '{0}' && GNOMON_HOST='{1}' GNOMON_DEVICES='{2}/devices' GNOMON_MODELS='{2}/models' "
+        "'{3}' {4} {5} 2>'{6}'",
+        folder_.string(), (folder_ / "no-host.toml").string(), GNOMON_SOURCE_DIR, GNOMON_BINARY,
+        arguments, redirect.empty() ? fmt::format(">'{}'", out.string()) : redirect, err.string());
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, Slurp(out), Slurp(err)};
+  }
+
+  static std::string Slurp(const fs::path& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::string Write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Cli, WithoutArgumentsTeachesWhatToDoFirst) {
+  const Outcome run = Run("");
+  EXPECT_EQ(run.code, 0);
+  EXPECT_THAT(run.out, AllOf(HasSubstr("gemm select"), HasSubstr("codesign"), HasSubstr("calibrate")));
+}
+
+TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
+  for (const char* command :
+       {"device list", "device show", "device check", "device calibrate", "gemm select",
+        "gemm explain", "gemm sweep", "gemm evaluate", "gemm bench", "codesign", "train"}) {
+    const Outcome run = Run(std::string(command) + " --help");
+    EXPECT_EQ(run.code, 0) << command;
+    EXPECT_THAT(run.out, HasSubstr("Example:\n  gnomon " + std::string(command))) << command;
+    EXPECT_THAT(run.out, HasSubstr("--json")) << command;
+  }
+}
+
+TEST_F(Cli, AMistypedWordIsAnsweredWithTheNearestOne) {
+  EXPECT_EQ(Run("devcie list").code, 2);
+  EXPECT_THAT(Run("devcie list").err, HasSubstr("nearest is 'device'"));
+  EXPECT_THAT(Run("device lsit").err, HasSubstr("nearest is 'list'"));
+  const Outcome option = Run("gemm select --devise host -m 1 -n 1 -k 1");
+  EXPECT_EQ(option.code, 2);
+  EXPECT_THAT(option.err, HasSubstr("nearest is '--device'"));
+}
+
+TEST_F(Cli, UnknownNamesListTheValidOnes) {
+  const std::string sides = " -m 64 -n 64 -k 64";
+  const Outcome device = Run("gemm select --device hots" + sides);
+  EXPECT_EQ(device.code, 2);
+  EXPECT_THAT(device.err, AllOf(HasSubstr("host"), HasSubstr("mi300x")));
+  const Outcome dtype = Run("gemm select --device host --dtype fp23" + sides);
+  EXPECT_EQ(dtype.code, 2);
+  EXPECT_THAT(dtype.err, AllOf(HasSubstr("nearest is 'fp32'"), HasSubstr("bf16")));
+  const Outcome layout = Run("gemm select --device host --layout xt" + sides);
+  EXPECT_EQ(layout.code, 2);
+  EXPECT_THAT(layout.err, AllOf(HasSubstr("nn"), HasSubstr("tt")));
+  const Outcome model = Run("codesign dlrm_kagle --from h100 --to host");
+  EXPECT_EQ(model.code, 2);
+  EXPECT_THAT(model.err, HasSubstr("dlrm_kaggle"));
+}
+
+TEST_F(Cli, SizesThatAreNoSizesAreRefused) {
+  for (const char* sides :
+       {"-m 0 -n 1 -k 1", "-m 1 -n -5 -k 1", "-m 1 -n 1 -k 99999999999999999999999",
+        "-m 4611686018427387904 -n 4611686018427387904 -k 1", "-m nan -n 1 -k 1"}) {
+    const Outcome run = Run(fmt::format("gemm select --device host {}", sides));
+    EXPECT_EQ(run.code, 2) << sides;
+    EXPECT_THAT(run.err, Not(IsEmpty())) << sides;
+    EXPECT_THAT(run.out, IsEmpty()) << sides;
+  }
+}
+
+TEST_F(Cli, SelectPrintsVerdictTableAndNextStep) {
+  const Outcome run = Run("gemm select --device host --dtype fp32 -m 2048 -n 512 -k 13 --top 3");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("predicted"), HasSubstr("cpu"), HasSubstr("next:")));
+}
+
+TEST_F(Cli, SelectJsonHasTheContractsKeysAndTermsThatAddUp) {
+  const Outcome run = Run("gemm select --device host -m 300 -n 200 -k 100 --layout nn --top 2 --json");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json["problem"]["layout"], "nn");
+  ASSERT_EQ(json["picks"].size(), 2u);
+  for (const auto& pick : json["picks"]) {
+    double sum = 0;
+    for (const auto& term : pick["terms"]) sum += term["us"].get<double>();
+    EXPECT_NEAR(sum, pick["predicted_us"].get<double>(), 1e-9 + 1e-6 * sum);
+  }
+  EXPECT_LE(json["picks"][0]["predicted_us"], json["picks"][1]["predicted_us"]);
+}
+
+TEST_F(Cli, WhatSelectPrintsExplainReads) {
+  const Outcome select = Run("gemm select --device host -m 300 -n 200 -k 100 --json");
+  ASSERT_EQ(select.code, 0) << select.err;
+  const std::string config = nlohmann::json::parse(select.out)["picks"][0]["config"];
+  const Outcome explain =
+      Run(fmt::format("gemm explain --device host -m 300 -n 200 -k 100 --config {}", config));
+  EXPECT_EQ(explain.code, 0) << explain.err;
+  EXPECT_THAT(explain.out, HasSubstr(config));
+  EXPECT_EQ(Run("gemm explain --device host -m 3 -n 2 -k 1 --config tile.junk").code, 2);
+}
+
+TEST_F(Cli, TheSameInputGivesTheSameBytes) {
+  const std::string command = "codesign dlrm_kaggle --from h100 --to host --json";
+  const Outcome first = Run(command), second = Run(command);
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(first.out, second.out);
+}
+
+TEST_F(Cli, ADeviceFileWithATypoNamesLineColumnAndTheNearestKey) {
+  std::string text = Slurp(fs::path(GNOMON_SOURCE_DIR) / "devices/h100.toml");
+  const size_t at = text.find("latency_ns");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 10, "latencie_ns");
+  const int line = 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n'));
+  const Outcome run = Run("device check " + Write("typo.toml", text));
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, AllOf(HasSubstr(fmt::format("typo.toml:{}:", line)), HasSubstr("latencie_ns"),
+                             HasSubstr("latency_ns")));
+}
+
+TEST_F(Cli, EveryShippedDeviceFileIsConsistent) {
+  for (const auto& entry : fs::directory_iterator(fs::path(GNOMON_SOURCE_DIR) / "devices")) {
+    const Outcome run = Run("device check " + entry.path().string());
+    EXPECT_EQ(run.code, 0) << run.err << run.out;
+  }
+}
+
+TEST_F(Cli, AFullDiskUnderStandardOutputIsAFault) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  EXPECT_EQ(Run("device list", ">/dev/full").code, 3);
+}
+
+TEST_F(Cli, MeasuredFilesThatCannotBeReadAreRefusedWithTheirPlace) {
+  EXPECT_EQ(Run("gemm evaluate --device host --measured absent.csv").code, 2);
+  const Outcome empty = Run("gemm evaluate --device host --measured " + Write("empty.csv", ""));
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_THAT(empty.err, HasSubstr("empty.csv"));
+  const Outcome nan = Run(
+      "gemm evaluate --device host --measured " +
+      Write("nan.csv",
+            "device,family,dtype,dtype_out,layout,m,n,k,batch,tile_m,tile_n,tile_k,mma_m,mma_n,mma_k,"
+            "split_k,us,source,config\nhost,cpu,fp32,fp32,nt,1,2,3,1,,,,,,,,nan,x,y\n"));
+  EXPECT_EQ(nan.code, 2);
+  EXPECT_THAT(nan.err, HasSubstr("nan.csv:2:"));
+}
+
+}  // namespace
