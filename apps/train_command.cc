@@ -36,7 +36,12 @@ int Train(const TrainArguments& arguments) {
     return (*engine)->Train(*plan, options);
   }();
   if (!result) return Fail(result.error());
-  return Print(arguments.json, TrainText(*plan, *result), TrainJson(*plan, *result));
+  Plan shown = *plan;
+  if (options.max_table_rows > 0) {  // another model than the one that was predicted
+    shown.predicted_step = {};
+    shown.predicted_memory = {};
+  }
+  return Print(arguments.json, TrainText(shown, *result), TrainJson(shown, *result));
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 #include <utility>
 
 namespace gnomon {
@@ -111,11 +110,6 @@ std::vector<Lever> Levers(const Device& device, Stack stack, const LeverOptions&
   levers.push_back(MakeLever<int>("threads", "", "fewer cores where a step is too small to share out",
                                   &Recipe::threads, ShowThreads, ThreadCounts(device)));
   return levers;
-}
-
-double LearningRateAt(const Model& model, std::int64_t batch) {
-  return model.learning_rate *
-         std::sqrt(static_cast<double>(batch) / static_cast<double>(model.reference_batch));
 }
 
 }  // namespace gnomon

@@ -35,8 +35,4 @@ struct LeverOptions {
 /// Every lever of the stack on the device, in a fixed order.
 std::vector<Lever> Levers(const Device& device, Stack stack, const LeverOptions& options);
 
-/// Learning rate at a batch: the model's, scaled by the square root of the batch over its reference
-/// (Malladi et al. 2022 for adaptive optimisers).
-double LearningRateAt(const Model& model, std::int64_t batch);
-
 }  // namespace gnomon

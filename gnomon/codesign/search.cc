@@ -33,7 +33,7 @@ class Search {
       : model_(model), step_(model, device), levers_(std::move(levers)) {}
 
   Result<ArmPrediction> Evaluate(Recipe recipe) {
-    recipe.learning_rate = LearningRateAt(model_, recipe.batch);
+    recipe.learning_rate = model_.learning_rate;
     // A fused update looks all tables up in one call: the two settings are one recipe.
     if (recipe.embedding_update == EmbeddingUpdate::kFused) recipe.fused_tables = true;
     ++costed_;

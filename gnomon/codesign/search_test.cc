@@ -85,13 +85,14 @@ TEST(Codesign, GainsOfLeversAddUpToTheSpeedup) {
   }
 }
 
-TEST(Codesign, LearningRateFollowsTheSquareRootOfTheBatch) {
+TEST(Codesign, TheLearningRateIsTheModelsAtEveryBatch) {
   CodesignOptions options;
   options.batch = 128 * 16;
   const CodesignResult result = Designed(options);
   EXPECT_EQ(result.plan.recipe.batch, 2048);
   EXPECT_EQ(result.direct_port.recipe.batch, 2048);
-  EXPECT_DOUBLE_EQ(result.plan.recipe.learning_rate, 0.01 * 4);
+  EXPECT_EQ(result.plan.recipe.learning_rate, Shipped("dlrm_kaggle").learning_rate);
+  EXPECT_EQ(result.direct_port.recipe.learning_rate, result.plan.recipe.learning_rate);
 }
 
 TEST(Codesign, ACriticalBatchKeepsTheBatchSmall) {

@@ -29,7 +29,9 @@ std::string TrainText(const Plan& plan, const train::TrainResult& result) {
 Json TrainJson(const Plan& plan, const train::TrainResult& result) {
   return {{"steps", result.steps},
           {"step_us", InMicroseconds(result.step_time)},
-          {"predicted_step_us", InMicroseconds(plan.predicted_step)},
+          {"predicted_step_us", plan.predicted_step.value > 0
+                                    ? Json(InMicroseconds(plan.predicted_step))
+                                    : Json(nullptr)},
           {"samples_per_s", result.samples_per_second},
           {"normalized_entropy", result.normalized_entropy},
           {"auc", result.auc},

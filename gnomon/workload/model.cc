@@ -178,9 +178,8 @@ Status ReadTraining(const TomlTable& root, Model& model) {
   GNOMON_ASSIGN(model.epsilon, optimizer.Number("epsilon", {0, 1}));
 
   GNOMON_ASSIGN(const TomlTable training, root.Table("training"));
-  constexpr std::array<std::string_view, 3> kKeys = {"reference_batch", "learning_rate", "dataset_samples"};
+  constexpr std::array<std::string_view, 2> kKeys = {"learning_rate", "dataset_samples"};
   GNOMON_TRY(training.AllowKeys(kKeys));
-  GNOMON_ASSIGN(model.reference_batch, training.Integer("reference_batch", {1, kMaxRows}));
   GNOMON_ASSIGN(model.learning_rate, training.Number("learning_rate", {0, kMaxHot}));
   GNOMON_ASSIGN(model.dataset_samples, training.Integer("dataset_samples", {1, kMaxRows}));
 

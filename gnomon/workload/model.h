@@ -37,9 +37,8 @@ struct Model {
   double zipf_exponent = 0;  ///< of the index distribution; 0: uniform
   std::vector<Block> blocks; ///< in order; the last one gives the logit
 
-  double learning_rate = 0.01;  ///< at reference_batch
+  double learning_rate = 0.01;  ///< at every batch: Adagrad divides by the size of the gradients it has seen
   double epsilon = 1e-8;
-  std::int64_t reference_batch = 128;
   std::int64_t dataset_samples = 0;
   double critical_batch = 0;  ///< samples to quality ∝ 1 + batch/critical_batch (McCandlish et al. 2018)
 

@@ -49,7 +49,6 @@ dense = "adagrad"
 embedding = "rowwise_adagrad"
 epsilon = 1e-8
 [training]
-reference_batch = 128
 learning_rate = 0.01
 dataset_samples = 1000
 )";
