@@ -1,5 +1,5 @@
-// gnomon codesign MODEL --from ID --to ID[,ID…]: the plan for a target against the direct port; with --run
-// both are trained on this machine and measured.
+// gnomon codesign MODEL --from ID --to ID[,ID…]: the plan for a target against the direct port;
+// with --run both are trained on this machine and measured.
 
 #include <fmt/format.h>
 
@@ -33,8 +33,7 @@ Result<train::CompareResult> Run(const CodesignArguments& arguments, const Model
   const auto plan = [&](const ArmPrediction& arm) {
     return MakePlan(model, arguments.model, target, arm);
   };
-  std::vector<train::Arm> arms = {
-      {std::string(kDirectPort), plan(report.prediction.direct_port)}};
+  std::vector<train::Arm> arms = {{std::string(kDirectPort), plan(report.prediction.direct_port)}};
   if (!report.native_is_direct())
     arms.push_back({std::string(kNativeDtype), plan(report.prediction.native_dtype)});
   arms.push_back({std::string(kPlan), plan(report.prediction.plan)});
@@ -60,7 +59,8 @@ Result<CodesignReport> Answer(const CodesignArguments& arguments, const std::str
     GNOMON_ASSIGN(options.dtype, ParseDType(arguments.dtype));
   }
   if (arguments.run && to != "host")
-    return BadInput(fmt::format("'{}' is not this machine: only --to host can be run here", to), "--run");
+    return BadInput(fmt::format("'{}' is not this machine: only --to host can be run here", to),
+                    "--run");
   CodesignReport report;
   GNOMON_ASSIGN(report.prediction, Codesign(model, source, target, options));
   if (report.prediction.plan.refused) return *report.prediction.plan.refused;
@@ -100,9 +100,9 @@ int CodesignCommand(const CodesignArguments& arguments) {
 
 void AddCodesignCommand(CLI::App& app, Chosen& chosen) {
   auto arguments = std::make_shared<CodesignArguments>();
-  CLI::App* command =
-      AddLeaf(app, "codesign", "redesign a model's training for another device",
-              "gnomon codesign models/dlrm_kaggle.toml --from h100 --to host --run", &arguments->json);
+  CLI::App* command = AddLeaf(app, "codesign", "redesign a model's training for another device",
+                              "gnomon codesign models/dlrm_kaggle.toml --from h100 --to host --run",
+                              &arguments->json);
   command->add_option("model", arguments->model, "model id or TOML file")->required();
   command->add_option("--from", arguments->from, "the device the model was tuned for")->required();
   command->add_option("--to", arguments->to, "target devices, comma between them")
@@ -113,7 +113,8 @@ void AddCodesignCommand(CLI::App& app, Chosen& chosen) {
   command->add_option("--batch", arguments->batch, "fix the batch on both devices")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   command->add_option("--dtype", arguments->dtype, "fix the plan's dtype");
-  command->add_option("--units", arguments->options.units, "cores, CUs or SMs of the target (0: all)")
+  command
+      ->add_option("--units", arguments->options.units, "cores, CUs or SMs of the target (0: all)")
       ->check(CLI::Range(0, 1 << 20));
   command->add_flag("--run", arguments->run, "train both on this machine and measure");
   command->add_option("--budget", arguments->budget_seconds, "seconds of measuring under --run")
@@ -122,14 +123,16 @@ void AddCodesignCommand(CLI::App& app, Chosen& chosen) {
   command->add_option("--seeds", arguments->compare.seeds, "quality runs of each under --run")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  command->add_option("--quality-samples", arguments->compare.quality_samples,
-                      "samples of a quality run (0: as the budget allows)")
+  command
+      ->add_option("--quality-samples", arguments->compare.quality_samples,
+                   "samples of a quality run (0: as the budget allows)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   command->add_option("--data", arguments->compare.data, "Criteo Kaggle TSV (default: synthetic)");
   command->add_option("--synthetic", arguments->compare.seed, "seed of synthetic samples")
       ->capture_default_str();
-  command->add_option("--max-table-rows", arguments->compare.max_table_rows,
-                      "cap every embedding table under --run (0: as the model says)")
+  command
+      ->add_option("--max-table-rows", arguments->compare.max_table_rows,
+                   "cap every embedding table under --run (0: as the model says)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   command->add_option("-o,--output", arguments->output, "write the plan, for gnomon train");
   command->add_option("--report", arguments->html, "write a one-file HTML report");

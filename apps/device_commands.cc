@@ -85,17 +85,21 @@ int Calibrate(const CalibrateArguments& arguments) {
   } else {
     note = "LibTorch was not measured: " + engine.error().message + "\n";
   }
-  if (const Status written = WriteOverlay(*device, path); !written.ok()) return Fail(written.error());
-  return Print(arguments.json,
-               fmt::format("measured {} facts of this host, written to {}\n{}next: gnomon device show host\n",
-                           device->facts.size(), path, note),
-               DeviceJson(*device));
+  if (const Status written = WriteOverlay(*device, path); !written.ok())
+    return Fail(written.error());
+  return Print(
+      arguments.json,
+      fmt::format(
+          "measured {} facts of this host, written to {}\n{}next: gnomon device show host\n",
+          device->facts.size(), path, note),
+      DeviceJson(*device));
 }
 
 }  // namespace
 
 void AddDeviceCommands(CLI::App& app, Chosen& chosen) {
-  CLI::App* device = app.add_subcommand("device", "device descriptions: list, show, check, calibrate");
+  CLI::App* device =
+      app.add_subcommand("device", "device descriptions: list, show, check, calibrate");
   device->require_subcommand(1);
 
   auto json = std::make_shared<bool>(false);
@@ -109,8 +113,9 @@ void AddDeviceCommands(CLI::App& app, Chosen& chosen) {
   show->callback([&chosen, json, id] { chosen = [=] { return Show(*id, *json); }; });
 
   auto paths = std::make_shared<std::vector<std::string>>();
-  CLI::App* check = AddLeaf(*device, "check", "do the numbers of device files agree with each other?",
-                            "gnomon device check devices/h100.toml", json.get());
+  CLI::App* check =
+      AddLeaf(*device, "check", "do the numbers of device files agree with each other?",
+              "gnomon device check devices/h100.toml", json.get());
   check->add_option("files", *paths, "TOML files")->required();
   check->callback([&chosen, json, paths] { chosen = [=] { return Check(*paths, *json); }; });
 

@@ -100,9 +100,12 @@ void AddProblemOptions(CLI::App& command, ProblemArguments& arguments) {
       ->capture_default_str();
   command.add_option("--layout", arguments.layout, "nn, nt, tn or tt (t: stored transposed)")
       ->capture_default_str();
-  command.add_option("--lda", arguments.problem.lda, "elements between stored rows of A (0: dense)");
-  command.add_option("--ldb", arguments.problem.ldb, "elements between stored rows of B (0: dense)");
-  command.add_option("--ldc", arguments.problem.ldc, "elements between stored rows of C (0: dense)");
+  command.add_option("--lda", arguments.problem.lda,
+                     "elements between stored rows of A (0: dense)");
+  command.add_option("--ldb", arguments.problem.ldb,
+                     "elements between stored rows of B (0: dense)");
+  command.add_option("--ldc", arguments.problem.ldc,
+                     "elements between stored rows of C (0: dense)");
   command.add_option("--family", arguments.family, "kernels to choose from (default: all)");
   command.add_option("--units", arguments.units, "cores, CUs or SMs to use (0: all)")
       ->check(CLI::Range(0, 1 << 20));
@@ -197,7 +200,8 @@ void AddMeasureOptions(CLI::App& command, MeasureArguments& arguments) {
 }  // namespace
 
 void AddGemmCommands(CLI::App& app, Chosen& chosen) {
-  CLI::App* gemm = app.add_subcommand("gemm", "matrix products: select, explain, sweep, evaluate, bench");
+  CLI::App* gemm =
+      app.add_subcommand("gemm", "matrix products: select, explain, sweep, evaluate, bench");
   gemm->require_subcommand(1);
 
   auto select = std::make_shared<ProblemArguments>();
@@ -217,12 +221,14 @@ void AddGemmCommands(CLI::App& app, Chosen& chosen) {
   command->callback([&chosen, explain] { chosen = [=] { return ExplainCommand(*explain); }; });
 
   auto sweep = std::make_shared<MeasureArguments>();
-  command = AddLeaf(*gemm, "sweep", "time every configuration on the present machine",
-                    "gnomon gemm sweep --on host --family cpu --dtype fp32 --shapes shapes.csv -o measured.csv",
-                    &sweep->json);
+  command = AddLeaf(
+      *gemm, "sweep", "time every configuration on the present machine",
+      "gnomon gemm sweep --on host --family cpu --dtype fp32 --shapes shapes.csv -o measured.csv",
+      &sweep->json);
   AddMeasureOptions(*command, *sweep);
   command->add_option("--family", sweep->family, "whose configurations")->required();
-  command->add_option("-o,--output", sweep->output, "CSV to append to; a rerun resumes it")->required();
+  command->add_option("-o,--output", sweep->output, "CSV to append to; a rerun resumes it")
+      ->required();
   command->add_option("--minutes", sweep->minutes, "stop between shapes after this long (0: never)")
       ->check(CLI::Range(0.0, 1e6));
   command->callback([&chosen, sweep] { chosen = [=] { return SweepCommand(*sweep); }; });

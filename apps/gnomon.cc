@@ -1,5 +1,5 @@
-// gnomon: the command line. Arguments choose one command (a file each beside this one); the command calls
-// the library and prints what gnomon/report makes of the answer. No arithmetic here.
+// gnomon: the command line. Arguments choose one command (a file each beside this one); the command
+// calls the library and prints what gnomon/report makes of the answer. No arithmetic here.
 //
 // Exit codes: 0 fine, 1 a negative verdict, 2 bad usage or input, 3 a fault of ours.
 
@@ -15,7 +15,8 @@
 namespace gnomon::app {
 namespace {
 
-constexpr std::string_view kTeach = R"(gnomon: how long will it take on that chip, which kernel, and what should change?
+constexpr std::string_view kTeach =
+    R"(gnomon: how long will it take on that chip, which kernel, and what should change?
 
   gnomon gemm select --device mi300x --dtype bf16 -m 8192 -n 512 -k 3456
                                       the best kernel for a matrix product, no warm-up
@@ -73,18 +74,20 @@ int UsageError(const CLI::App& app, const CLI::ParseError& error, int argc, char
       return kBadUsage;
     }
   }
-  fmt::print(stderr, "gnomon: {}; see gnomon {}--help\n", error.what(),
-             where->get_name().empty() || where == &app ? "" : [&] {
-               std::string path;
-               for (const CLI::App* a = where; a != nullptr && a != &app; a = a->get_parent())
-                 path = a->get_name() + " " + path;
-               return path;
-             }());
+  fmt::print(
+      stderr, "gnomon: {}; see gnomon {}--help\n", error.what(),
+      where->get_name().empty() || where == &app ? "" : [&] {
+        std::string path;
+        for (const CLI::App* a = where; a != nullptr && a != &app; a = a->get_parent())
+          path = a->get_name() + " " + path;
+        return path;
+      }());
   return kBadUsage;
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app{"Predicts, selects, redesigns and trains recommendation models across accelerators."};
+  CLI::App app{
+      "Predicts, selects, redesigns and trains recommendation models across accelerators."};
   app.name("gnomon");
   app.set_version_flag("--version", GNOMON_VERSION);
   app.require_subcommand(0, 1);

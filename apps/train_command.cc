@@ -55,18 +55,20 @@ void AddTrainCommand(CLI::App& app, Chosen& chosen) {
   command->add_option("--steps", options.steps, "optimiser steps in all")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->capture_default_str();
-  CLI::Option* data = command->add_option("--data", arguments->data,
-                                          "Criteo Kaggle TSV, plain or gzip");
+  CLI::Option* data =
+      command->add_option("--data", arguments->data, "Criteo Kaggle TSV, plain or gzip");
   command->add_option("--synthetic", options.seed, "samples from a hidden teacher with this seed")
       ->capture_default_str()
       ->excludes(data);
   command->add_option("--eval-samples", options.eval_samples, "held-out samples")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
       ->capture_default_str();
-  command->add_option("--max-table-rows", options.max_table_rows,
-                      "cap every embedding table (0: as the model says)")
+  command
+      ->add_option("--max-table-rows", options.max_table_rows,
+                   "cap every embedding table (0: as the model says)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  command->add_option("--bad-lines", options.bad_line_limit, "bad data lines to skip before giving up")
+  command
+      ->add_option("--bad-lines", options.bad_line_limit, "bad data lines to skip before giving up")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
       ->capture_default_str();
   CLI::Option* checkpoint =

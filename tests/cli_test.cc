@@ -63,7 +63,8 @@ class Cli : public ::testing::Test {
 TEST_F(Cli, WithoutArgumentsTeachesWhatToDoFirst) {
   const Outcome run = Run("");
   EXPECT_EQ(run.code, 0);
-  EXPECT_THAT(run.out, AllOf(HasSubstr("gemm select"), HasSubstr("codesign"), HasSubstr("calibrate")));
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("gemm select"), HasSubstr("codesign"), HasSubstr("calibrate")));
 }
 
 TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
@@ -120,7 +121,8 @@ TEST_F(Cli, SelectPrintsVerdictTableAndNextStep) {
 }
 
 TEST_F(Cli, SelectJsonHasTheContractsKeysAndTermsThatAddUp) {
-  const Outcome run = Run("gemm select --device host -m 300 -n 200 -k 100 --layout nn --top 2 --json");
+  const Outcome run =
+      Run("gemm select --device host -m 300 -n 200 -k 100 --layout nn --top 2 --json");
   ASSERT_EQ(run.code, 0) << run.err;
   const auto json = nlohmann::json::parse(run.out);
   EXPECT_EQ(json["problem"]["layout"], "nn");
@@ -156,11 +158,12 @@ TEST_F(Cli, ADeviceFileWithATypoNamesLineColumnAndTheNearestKey) {
   const size_t at = text.find("latency_ns");
   ASSERT_NE(at, std::string::npos);
   text.replace(at, 10, "latencie_ns");
-  const int line = 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n'));
+  const int line =
+      1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n'));
   const Outcome run = Run("device check " + Write("typo.toml", text));
   EXPECT_EQ(run.code, 2);
-  EXPECT_THAT(run.err, AllOf(HasSubstr(fmt::format("typo.toml:{}:", line)), HasSubstr("latencie_ns"),
-                             HasSubstr("latency_ns")));
+  EXPECT_THAT(run.err, AllOf(HasSubstr(fmt::format("typo.toml:{}:", line)),
+                             HasSubstr("latencie_ns"), HasSubstr("latency_ns")));
 }
 
 TEST_F(Cli, EveryShippedDeviceFileIsConsistent) {
@@ -182,9 +185,10 @@ TEST_F(Cli, MeasuredFilesThatCannotBeReadAreRefusedWithTheirPlace) {
   EXPECT_THAT(empty.err, HasSubstr("empty.csv"));
   const Outcome nan = Run(
       "gemm evaluate --device host --measured " +
-      Write("nan.csv",
-            "device,family,dtype,dtype_out,layout,m,n,k,batch,tile_m,tile_n,tile_k,mma_m,mma_n,mma_k,"
-            "split_k,us,source,config\nhost,cpu,fp32,fp32,nt,1,2,3,1,,,,,,,,nan,x,y\n"));
+      Write(
+          "nan.csv",
+          "device,family,dtype,dtype_out,layout,m,n,k,batch,tile_m,tile_n,tile_k,mma_m,mma_n,mma_k,"
+          "split_k,us,source,config\nhost,cpu,fp32,fp32,nt,1,2,3,1,,,,,,,,nan,x,y\n"));
   EXPECT_EQ(nan.code, 2);
   EXPECT_THAT(nan.err, HasSubstr("nan.csv:2:"));
 }

@@ -2,9 +2,10 @@
 //
 // Distance is the optimal string alignment distance: the least number of insertions, deletions and
 // replacements of one byte and swaps of two neighbours,
-//   d(i, j) = min(d(i-1, j) + 1, d(i, j-1) + 1, d(i-1, j-1) + (a[i] != b[j]), d(i-2, j-2) + 1 if swapped).
-// Swaps count once because they are how fingers slip: "fp23" is nearer to "fp32" than to "fp64". Case is
-// ignored; words are compared as bytes, not as letters of UTF-8.
+//   d(i, j) = min(d(i-1, j) + 1, d(i, j-1) + 1, d(i-1, j-1) + (a[i] != b[j]), d(i-2, j-2) + 1 if
+//   swapped).
+// Swaps count once because they are how fingers slip: "fp23" is nearer to "fp32" than to "fp64".
+// Case is ignored; words are compared as bytes, not as letters of UTF-8.
 
 #include "gnomon/base/nearest.h"
 

@@ -8,8 +8,8 @@
 
 namespace gnomon {
 
-/// The candidate with the least edit distance to `word` (a swap of neighbours counts once; ties: the first); empty if
-/// none.
+/// The candidate with the least edit distance to `word` (a swap of neighbours counts once; ties:
+/// the first); empty if none.
 std::string_view Nearest(std::string_view word, std::span<const std::string_view> candidates);
 
 /// "unknown KIND 'WORD'; nearest is 'X' (valid: a, b, c)".

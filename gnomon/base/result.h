@@ -73,8 +73,8 @@ using Status = Result<Done>;
 
 }  // namespace gnomon
 
-/// Evaluates a Result; returns its error from the enclosing function, or binds its value. `target` may be a
-/// declaration, so it cannot stand in parentheses.
+/// Evaluates a Result; returns its error from the enclosing function, or binds its value. `target`
+/// may be a declaration, so it cannot stand in parentheses.
 // NOLINTBEGIN(bugprone-macro-parentheses)
 #define GNOMON_CONCAT_INNER(a, b) a##b
 #define GNOMON_CONCAT(a, b) GNOMON_CONCAT_INNER(a, b)

@@ -1,6 +1,6 @@
-// The co-design answer as one HTML file: what was gained, both steps drawn to the same scale by where their
-// time goes, the levers, and what comes next. Inline styles and SVG only, so that it opens anywhere and can
-// be attached to a ticket. Entry point: CodesignHtml.
+// The co-design answer as one HTML file: what was gained, both steps drawn to the same scale by
+// where their time goes, the levers, and what comes next. Inline styles and SVG only, so that it
+// opens anywhere and can be attached to a ticket. Entry point: CodesignHtml.
 
 #include <fmt/format.h>
 
@@ -75,19 +75,22 @@ std::string Hero(const CodesignReport& report) {
   const CodesignResult& p = report.prediction;
   if (const auto speedup = report.MeasuredSpeedup()) {
     return fmt::format(
-        "<p class=hero>{:.2f}×</p><p>the direct port's samples a second<span class=tag>measured</span> "
+        "<p class=hero>{:.2f}×</p><p>the direct port's samples a second<span "
+        "class=tag>measured</span> "
         "± {:.2f} over {} interleaved blocks; {:.2f}×<span class=tag>predicted</span></p>\n",
         speedup->median, speedup->spread, speedup->blocks, p.speedup_predicted);
   }
   return fmt::format(
-      "<p class=hero>{:.2f}×</p><p>the direct port's samples a second<span class=tag>predicted</span>, "
+      "<p class=hero>{:.2f}×</p><p>the direct port's samples a second<span "
+      "class=tag>predicted</span>, "
       "not measured</p>\n",
       p.speedup_predicted);
 }
 
 std::string ArmTable(const std::vector<HtmlArm>& arms) {
   std::string html =
-      "<table><tr><th>arm<th>recipe<th>step, predicted<th>step, measured<th>samples/s<th>normalized "
+      "<table><tr><th>arm<th>recipe<th>step, predicted<th>step, "
+      "measured<th>samples/s<th>normalized "
       "entropy<th>memory, predicted</tr>\n";
   for (const HtmlArm& arm : arms) {
     const train::ArmResult* m = arm.measured;
@@ -109,7 +112,8 @@ std::string ArmTable(const std::vector<HtmlArm>& arms) {
   return html + "</table>\n";
 }
 
-/// Names of all terms, those of the largest share first, so that a colour means the same in every bar.
+/// Names of all terms, those of the largest share first, so that a colour means the same in every
+/// bar.
 std::vector<std::string> TermNames(const std::vector<HtmlArm>& arms) {
   std::vector<std::pair<std::string, double>> shares;
   for (const HtmlArm& arm : arms) {
@@ -165,8 +169,10 @@ std::string Bars(const std::vector<HtmlArm>& arms) {
   for (size_t i = 0; i < names.size(); ++i)
     legend += fmt::format("<span><i style='background:{}'></i>{}</span>",
                           kColours[std::min(i, kColours.size() - 1)], Escape(names[i]));
-  return fmt::format("<svg viewBox='0 0 900 {:.0f}' role=img aria-label='predicted time a sample'>{}</svg>\n{}</p>\n",
-                     y, bars, legend);
+  return fmt::format(
+      "<svg viewBox='0 0 900 {:.0f}' role=img aria-label='predicted time a "
+      "sample'>{}</svg>\n{}</p>\n",
+      y, bars, legend);
 }
 
 std::string LeverTable(const CodesignResult& result) {
@@ -194,7 +200,8 @@ std::string CodesignHtml(const CodesignReport& report) {
   html += Hero(report);
   if (const auto native = report.MeasuredSpeedupOverNative(); native && !report.native_is_direct())
     html += fmt::format(
-        "<p>{:.2f}× ± {:.2f}<span class=tag>measured</span> over the direct port with only its dtype "
+        "<p>{:.2f}× ± {:.2f}<span class=tag>measured</span> over the direct port with only its "
+        "dtype "
         "made native.</p>\n",
         native->median, native->spread);
   html += "<h2>Arms</h2>\n" + ArmTable(arms);

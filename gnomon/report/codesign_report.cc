@@ -1,7 +1,7 @@
-// The same answer three ways. Text: verdict, arms side by side with predicted and measured step time,
-// levers one at a time and together, next step. JSON: the contract's keys. HTML: report/codesign_html.cc.
-// A measured speed-up is the median over interleaved blocks of the ratio of seconds a sample, so that a
-// machine that drifts moves both sides of each ratio.
+// The same answer three ways. Text: verdict, arms side by side with predicted and measured step
+// time, levers one at a time and together, next step. JSON: the contract's keys. HTML:
+// report/codesign_html.cc. A measured speed-up is the median over interleaved blocks of the ratio
+// of seconds a sample, so that a machine that drifts moves both sides of each ratio.
 
 #include "gnomon/report/codesign_report.h"
 
@@ -91,13 +91,16 @@ std::string Verdict(const CodesignReport& report) {
   const CodesignResult& p = report.prediction;
   std::string text = fmt::format("{}, {} to {}: ", p.model, p.source, p.target);
   if (const auto speedup = report.MeasuredSpeedup()) {
-    text += fmt::format("the plan reaches {:.2f} ± {:.2f} times the direct port's samples/s, measured "
-                        "(predicted {:.2f})\n",
-                        speedup->median, speedup->spread, p.speedup_predicted);
-    if (const auto native = report.MeasuredSpeedupOverNative(); native && !report.native_is_direct())
-      text += fmt::format("and {:.2f} ± {:.2f} times those of the direct port with only its dtype made "
-                          "native, measured (predicted {:.2f})\n",
-                          native->median, native->spread, p.speedup_over_native_dtype);
+    text += fmt::format(
+        "the plan reaches {:.2f} ± {:.2f} times the direct port's samples/s, measured "
+        "(predicted {:.2f})\n",
+        speedup->median, speedup->spread, p.speedup_predicted);
+    if (const auto native = report.MeasuredSpeedupOverNative();
+        native && !report.native_is_direct())
+      text += fmt::format(
+          "and {:.2f} ± {:.2f} times those of the direct port with only its dtype made "
+          "native, measured (predicted {:.2f})\n",
+          native->median, native->spread, p.speedup_over_native_dtype);
   } else {
     text += fmt::format("the plan reaches {:.2f} times the direct port's samples/s, predicted\n",
                         p.speedup_predicted);
@@ -114,14 +117,15 @@ std::string ArmsText(const CodesignReport& report) {
   std::string recipes;
   for (const auto& [name, arm] : Arms(report)) {
     const train::ArmResult* measured = report.Measured(name);
-    table.Row({std::string(name), Show(arm->cost.time),
-               measured ? Show(measured->step_time) + " ± " + Show(measured->step_spread) : "-",
-               measured ? fmt::format("{:+.1f}%", 100 * (arm->cost.time / measured->step_time - 1)) : "-",
-               Significant(arm->cost.samples_per_second),
-               measured ? Significant(measured->samples_per_second) : "-",
-               measured ? EntropyText(measured->normalized_entropy) : "-",
-               arm->refused ? Show(arm->cost.memory.total()) + " (does not fit)"
-                            : Show(arm->cost.memory.total())});
+    table.Row(
+        {std::string(name), Show(arm->cost.time),
+         measured ? Show(measured->step_time) + " ± " + Show(measured->step_spread) : "-",
+         measured ? fmt::format("{:+.1f}%", 100 * (arm->cost.time / measured->step_time - 1)) : "-",
+         Significant(arm->cost.samples_per_second),
+         measured ? Significant(measured->samples_per_second) : "-",
+         measured ? EntropyText(measured->normalized_entropy) : "-",
+         arm->refused ? Show(arm->cost.memory.total()) + " (does not fit)"
+                      : Show(arm->cost.memory.total())});
     recipes += fmt::format("  {:<13} {}\n", name, RecipeText(arm->recipe));
     for (const std::string& note : arm->notes) recipes += fmt::format("  {:<13} ({})\n", "", note);
   }
@@ -152,9 +156,11 @@ std::string TermsText(const CodesignReport& report) {
 std::string NextText(const CodesignReport& report) {
   std::string text;
   for (const NextStep& step : report.prediction.next)
-    text += fmt::format("next: {} (at most {:.2f}x, predicted): {}\n", step.what, step.gain, step.why);
+    text +=
+        fmt::format("next: {} (at most {:.2f}x, predicted): {}\n", step.what, step.gain, step.why);
   if (!report.measured)
-    text += fmt::format("next: add --run to train both and measure, or -o plan.toml for gnomon train\n");
+    text += fmt::format(
+        "next: add --run to train both and measure, or -o plan.toml for gnomon train\n");
   return text;
 }
 
@@ -177,13 +183,14 @@ Json ArmJson(const ArmPrediction& arm, const train::ArmResult* measured) {
   Json terms = Json::array();
   for (const Term& term : arm.cost.terms)
     terms.push_back({{"name", term.name}, {"us", InMicroseconds(term.time)}, {"why", term.why}});
-  Json json = {{"predicted_us", InMicroseconds(arm.cost.time)},
-               {"measured_us", measured ? Json(InMicroseconds(measured->step_time)) : Json(nullptr)},
-               {"memory_bytes", arm.cost.memory.total().value},
-               {"predicted_samples_per_s", arm.cost.samples_per_second},
-               {"samples_per_s", measured ? Json(measured->samples_per_second) : Json(nullptr)},
-               {"recipe", RecipeJson(arm.recipe)},
-               {"terms", terms}};
+  Json json = {
+      {"predicted_us", InMicroseconds(arm.cost.time)},
+      {"measured_us", measured ? Json(InMicroseconds(measured->step_time)) : Json(nullptr)},
+      {"memory_bytes", arm.cost.memory.total().value},
+      {"predicted_samples_per_s", arm.cost.samples_per_second},
+      {"samples_per_s", measured ? Json(measured->samples_per_second) : Json(nullptr)},
+      {"recipe", RecipeJson(arm.recipe)},
+      {"terms", terms}};
   if (measured) {
     json["measured_spread_us"] = InMicroseconds(measured->step_spread);
     json["measured_memory_bytes"] = measured->peak_memory.value;
@@ -228,25 +235,26 @@ Json CodesignJson(const CodesignReport& report) {
                   {"plan", EntropyJson(report.Measured(kPlan))}};
   if (!report.native_is_direct())
     entropy["native_dtype"] = EntropyJson(report.Measured(kNativeDtype));
-  return {{"model", p.model},
-          {"source", p.source},
-          {"target", p.target},
-          {"devices", 1},
-          {"direct_port", ArmJson(p.direct_port, report.Measured(kDirectPort))},
-          {"native_dtype", ArmJson(p.native_dtype, report.native_is_direct()
-                                                       ? report.Measured(kDirectPort)
-                                                       : report.Measured(kNativeDtype))},
-          {"plan", ArmJson(p.plan, report.Measured(kPlan))},
-          {"speedup_predicted", p.speedup_predicted},
-          {"speedup_measured", RatioJson(speedup)},
-          {"speedup_measured_spread", speedup ? Json(speedup->spread) : Json(nullptr)},
-          {"speedup_over_native_dtype_predicted", p.speedup_over_native_dtype},
-          {"speedup_over_native_dtype_measured", RatioJson(report.MeasuredSpeedupOverNative())},
-          {"speedup_to_quality_predicted", p.speedup_to_quality_predicted},
-          {"levers", levers},
-          {"normalized_entropy", entropy},
-          {"quality_samples", report.measured ? Json(report.measured->quality_samples) : Json(nullptr)},
-          {"next", next}};
+  return {
+      {"model", p.model},
+      {"source", p.source},
+      {"target", p.target},
+      {"devices", 1},
+      {"direct_port", ArmJson(p.direct_port, report.Measured(kDirectPort))},
+      {"native_dtype",
+       ArmJson(p.native_dtype, report.native_is_direct() ? report.Measured(kDirectPort)
+                                                         : report.Measured(kNativeDtype))},
+      {"plan", ArmJson(p.plan, report.Measured(kPlan))},
+      {"speedup_predicted", p.speedup_predicted},
+      {"speedup_measured", RatioJson(speedup)},
+      {"speedup_measured_spread", speedup ? Json(speedup->spread) : Json(nullptr)},
+      {"speedup_over_native_dtype_predicted", p.speedup_over_native_dtype},
+      {"speedup_over_native_dtype_measured", RatioJson(report.MeasuredSpeedupOverNative())},
+      {"speedup_to_quality_predicted", p.speedup_to_quality_predicted},
+      {"levers", levers},
+      {"normalized_entropy", entropy},
+      {"quality_samples", report.measured ? Json(report.measured->quality_samples) : Json(nullptr)},
+      {"next", next}};
 }
 
 }  // namespace gnomon

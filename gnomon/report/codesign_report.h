@@ -19,7 +19,8 @@ struct MeasuredRatio {
   int blocks = 0;
 };
 
-/// How many times the samples/s of `base` the arm reaches: seconds a sample of base over those of arm.
+/// How many times the samples/s of `base` the arm reaches: seconds a sample of base over those of
+/// arm.
 MeasuredRatio RatioOverBlocks(const train::ArmResult& arm, const train::ArmResult& base);
 
 /// A prediction and, after --run, the measurement beside it.

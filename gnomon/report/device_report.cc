@@ -1,5 +1,6 @@
-// What a reader of a device wants: what it peaks at, how its memory is layered, and for every number
-// whether it was measured, read off a datasheet, derived or assumed. Entry points: the header's.
+// What a reader of a device wants: what it peaks at, how its memory is layered, and for every
+// number whether it was measured, read off a datasheet, derived or assumed. Entry points: the
+// header's.
 
 #include "gnomon/report/device_report.h"
 
@@ -54,12 +55,13 @@ std::string PeakText(const Device& device, DType dtype) {
 }  // namespace
 
 std::string DeviceListText(std::span<const Device> devices) {
-  TextTable table({"id", "name", "units", "bf16 sustained", "fp32 sustained", "memory", "bandwidth"});
+  TextTable table(
+      {"id", "name", "units", "bf16 sustained", "fp32 sustained", "memory", "bandwidth"});
   for (const Device& device : devices) {
     const MemoryLevel& memory = device.MainMemory();
     table.Row({device.id, device.name, fmt::format("{} {}", device.units, device.unit_kind),
-               PeakText(device, DType::kBf16), PeakText(device, DType::kFp32), Show(memory.capacity),
-               Show(memory.bandwidth)});
+               PeakText(device, DType::kBf16), PeakText(device, DType::kFp32),
+               Show(memory.capacity), Show(memory.bandwidth)});
   }
   return fmt::format("{} devices\n{}next: gnomon device show ID\n", devices.size(), table.Text());
 }
@@ -96,8 +98,8 @@ std::string DeviceText(const Device& device) {
   add_rates(device.vector, "vector");
   text += rates.Text();
 
-  TextTable levels(
-      {"memory", "shared by", "capacity", "read", "read, one unit", "write", "random lines", "latency"});
+  TextTable levels({"memory", "shared by", "capacity", "read", "read, one unit", "write",
+                    "random lines", "latency"});
   for (const MemoryLevel& level : device.memory) {
     levels.Row({level.name, std::string(Name(level.scope)), Show(level.capacity),
                 ShowOrDash(level.bandwidth), ShowOrDash(level.unit_bandwidth),
@@ -140,11 +142,9 @@ Json DeviceJson(const Device& device) {
                   {"source", fact.source},
                   {"read", fact.read}};
   }
-  return {{"id", device.id},          {"name", device.name},
-          {"vendor", device.vendor},  {"arch", device.arch},
-          {"units", device.units},    {"calibrated", device.calibrated},
-          {"rates", rates},           {"memory", memory},
-          {"facts", facts}};
+  return {{"id", device.id},     {"name", device.name},   {"vendor", device.vendor},
+          {"arch", device.arch}, {"units", device.units}, {"calibrated", device.calibrated},
+          {"rates", rates},      {"memory", memory},      {"facts", facts}};
 }
 
 std::string CheckText(const std::string& path, const Device& device,
@@ -157,9 +157,10 @@ std::string CheckText(const std::string& path, const Device& device,
                check.holds ? "yes" : "NO"});
   }
   const std::string verdict =
-      broken == 0 ? fmt::format("{}: {} is consistent, {} relations hold", path, device.id, checks.size())
-                  : fmt::format("{}: {} contradicts itself in {} of {} relations", path, device.id,
-                                broken, checks.size());
+      broken == 0
+          ? fmt::format("{}: {} is consistent, {} relations hold", path, device.id, checks.size())
+          : fmt::format("{}: {} contradicts itself in {} of {} relations", path, device.id, broken,
+                        checks.size());
   return verdict + "\n" + table.Text();
 }
 

@@ -1,5 +1,5 @@
-// A pick is shown as verdict, table, next step; an explanation as the terms that add up to the time.
-// Entry points: the header's.
+// A pick is shown as verdict, table, next step; an explanation as the terms that add up to the
+// time. Entry points: the header's.
 
 #include "gnomon/report/gemm_report.h"
 
@@ -26,14 +26,15 @@ std::string SideFlags(const Problem& problem) {
 std::string PicksText(const Device& device, const Problem& problem,
                       std::span<const ExplainedPick> picks) {
   const ExplainedPick& best = picks.front();
-  std::string text = fmt::format("{} on {}: {} {}, predicted {} ± {:.0f}%, bound by {}\n",
-                                 problem.Text(), device.id, best.family, best.config,
-                                 Show(best.prediction.time), best.prediction.relative_error * 100,
-                                 Name(best.prediction.bound));
+  std::string text =
+      fmt::format("{} on {}: {} {}, predicted {} ± {:.0f}%, bound by {}\n", problem.Text(),
+                  device.id, best.family, best.config, Show(best.prediction.time),
+                  best.prediction.relative_error * 100, Name(best.prediction.bound));
   TextTable table({"family", "config", "predicted", "rate", "bound"});
   for (const ExplainedPick& pick : picks) {
     table.Row({pick.family, pick.config, Show(pick.prediction.time),
-               Show(Speed(problem, pick.prediction.time)), std::string(Name(pick.prediction.bound))});
+               Show(Speed(problem, pick.prediction.time)),
+               std::string(Name(pick.prediction.bound))});
   }
   text += table.Text();
   text += fmt::format("next: gnomon gemm explain --device {} {} --config {}\n", device.id,
@@ -67,8 +68,8 @@ Json PicksJson(const Device& device, const Problem& problem, std::span<const Exp
 
 std::string ExplainText(const Device& device, const Problem& problem, const ExplainedPick& pick) {
   std::string text =
-      fmt::format("{} on {}: {} {} takes predicted {} ({}), bound by {}\n", problem.Text(), device.id,
-                  pick.family, pick.config, Show(pick.prediction.time),
+      fmt::format("{} on {}: {} {} takes predicted {} ({}), bound by {}\n", problem.Text(),
+                  device.id, pick.family, pick.config, Show(pick.prediction.time),
                   Show(Speed(problem, pick.prediction.time)), Name(pick.prediction.bound));
   TextTable table({"term", "predicted", "share", "why"});
   for (const Term& term : pick.prediction.terms) {
@@ -115,7 +116,8 @@ std::string WorstPicksText(std::vector<PickOnShape> shapes) {
   for (size_t i = 0; i < std::min(kWorstShown, shapes.size()); ++i) {
     const PickOnShape& shape = shapes[i];
     table.Row({shape.problem.Text(), fmt::format("{:.3f}", shape.ratio()), shape.pick,
-               Show(shape.pick_time), Show(shape.pick_predicted), shape.best, Show(shape.best_time)});
+               Show(shape.pick_time), Show(shape.pick_predicted), shape.best,
+               Show(shape.best_time)});
   }
   return table.Text();
 }
@@ -126,13 +128,14 @@ std::string EvaluationText(const Evaluation& evaluation, const Device& device,
                            const std::string& path) {
   std::string text =
       evaluation.regret
-          ? fmt::format("{} on {}: best/pick {:.3f} (geometric mean over {} shapes, 1 is perfect)\n",
-                        path, device.id, evaluation.regret->geomean, evaluation.shapes.size())
+          ? fmt::format(
+                "{} on {}: best/pick {:.3f} (geometric mean over {} shapes, 1 is perfect)\n", path,
+                device.id, evaluation.regret->geomean, evaluation.shapes.size())
           : fmt::format("{} on {}: no shape has its losers timed, so no regret\n", path, device.id);
   TextTable table({"figure", "value"});
-  table.Row({"rows", fmt::format("{} ({} predicted, {} of other devices, {} not modelled)",
-                                 evaluation.rows, evaluation.predicted, evaluation.other_device,
-                                 evaluation.not_modelled)});
+  table.Row({"rows",
+             fmt::format("{} ({} predicted, {} of other devices, {} not modelled)", evaluation.rows,
+                         evaluation.predicted, evaluation.other_device, evaluation.not_modelled)});
   table.Row({"median |predicted/measured - 1|", PercentOrDash(evaluation.median_abs_error)});
   table.Row({"90th percentile of it", PercentOrDash(evaluation.p90_abs_error)});
   table.Row({"rank correlation, all rows", OrDash(evaluation.spearman)});
@@ -151,7 +154,10 @@ Json EvaluationJson(const Evaluation& evaluation) {
   const auto or_null = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
   };
-  Json regret = {{"geomean", nullptr}, {"p10", nullptr}, {"p5", nullptr}, {"min", nullptr},
+  Json regret = {{"geomean", nullptr},
+                 {"p10", nullptr},
+                 {"p5", nullptr},
+                 {"min", nullptr},
                  {"top4_geomean", nullptr}};
   if (const auto& r = evaluation.regret) {
     regret = {{"geomean", r->geomean},
@@ -181,13 +187,15 @@ std::string BenchText(const BenchResult& result) {
   std::string vendors;
   for (const std::string& vendor : result.vendors)
     vendors += (vendors.empty() ? "" : " and ") + vendor;
-  std::string text =
-      fmt::format("pick against the better of {}: {:.3f} times as fast (geometric mean, {} shapes)\n",
-                  vendors, result.geomean_ratio, result.rows.size());
-  TextTable table({"shape", "problem", "pick", "predicted", "measured", "vendor", "measured", "ratio"});
+  std::string text = fmt::format(
+      "pick against the better of {}: {:.3f} times as fast (geometric mean, {} shapes)\n", vendors,
+      result.geomean_ratio, result.rows.size());
+  TextTable table(
+      {"shape", "problem", "pick", "predicted", "measured", "vendor", "measured", "ratio"});
   for (const BenchRow& row : result.rows) {
     table.Row({row.shape.name, row.shape.problem.Text(), row.config, Show(row.predicted),
-               Show(row.pick), row.vendor_name, Show(row.vendor), fmt::format("{:.3f}", row.ratio())});
+               Show(row.pick), row.vendor_name, Show(row.vendor),
+               fmt::format("{:.3f}", row.ratio())});
   }
   return text + table.Text();
 }

@@ -1,22 +1,16 @@
 #pragma once
 
-/// The few statistics that reports quote.
+/// The few statistics that reports quote, beside Median of gemm/timing.h.
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "gnomon/gemm/timing.h"
+
 namespace gnomon {
 
-inline double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
-
 inline double MedianAbsoluteDeviation(const std::vector<double>& values) {
+  if (values.empty()) return 0;
   const double median = Median(values);
   std::vector<double> deviations;
   for (const double value : values) deviations.push_back(std::abs(value - median));

@@ -1,5 +1,5 @@
-// A run is reported with its measured step time beside the plan's predicted one, and what it learned on
-// samples it never trained on. Entry points: the header's.
+// A run is reported with its measured step time beside the plan's predicted one, and what it
+// learned on samples it never trained on. Entry points: the header's.
 
 #include "gnomon/report/train_report.h"
 
@@ -22,21 +22,22 @@ std::string TrainText(const Plan& plan, const train::TrainResult& result) {
     table.Row({"peak memory", Show(plan.predicted_memory), "predicted"});
   if (!result.losses.empty())
     table.Row({"loss, first and last step",
-               fmt::format("{:.4f}, {:.4f}", result.losses.front(), result.losses.back()), "measured"});
+               fmt::format("{:.4f}, {:.4f}", result.losses.front(), result.losses.back()),
+               "measured"});
   return text + table.Text();
 }
 
 Json TrainJson(const Plan& plan, const train::TrainResult& result) {
-  return {{"steps", result.steps},
-          {"step_us", InMicroseconds(result.step_time)},
-          {"predicted_step_us", plan.predicted_step.value > 0
-                                    ? Json(InMicroseconds(plan.predicted_step))
-                                    : Json(nullptr)},
-          {"samples_per_s", result.samples_per_second},
-          {"normalized_entropy", result.normalized_entropy},
-          {"auc", result.auc},
-          {"peak_memory_bytes", result.peak_memory.value},
-          {"losses", result.losses}};
+  return {
+      {"steps", result.steps},
+      {"step_us", InMicroseconds(result.step_time)},
+      {"predicted_step_us",
+       plan.predicted_step.value > 0 ? Json(InMicroseconds(plan.predicted_step)) : Json(nullptr)},
+      {"samples_per_s", result.samples_per_second},
+      {"normalized_entropy", result.normalized_entropy},
+      {"auc", result.auc},
+      {"peak_memory_bytes", result.peak_memory.value},
+      {"losses", result.losses}};
 }
 
 }  // namespace gnomon

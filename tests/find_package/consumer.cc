@@ -1,4 +1,5 @@
-// The smallest program on Gnomon: the best kernel of this host for one matrix product, and its time.
+// The smallest program on Gnomon: the best kernel of this host for one matrix product, and its
+// time.
 #include <cstdio>
 
 #include "gnomon/families/cpu/cpu_gemm.h"
