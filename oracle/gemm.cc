@@ -2,8 +2,9 @@
 //
 //   C[b, i, j] = relu(bias[j] + Σ_k A[b, i, k] · B[b, k, j])
 //
-// No blocking and no threads, so that it can be read and believed. Products of fp32 or bf16 values are exact
-// in fp64 (24 + 24 bits), and the sum errs by about k·2^-53, far below any tolerance here.
+// No blocking and no threads, so that it can be read and believed. Products of fp32 or bf16 values
+// are exact in fp64 (24 + 24 bits), and the sum errs by about k·2^-53, far below any tolerance
+// here.
 
 #include "oracle/gemm.h"
 
@@ -49,10 +50,11 @@ GemmReference Gemm(const Problem& p, const void* a, const void* b, const float* 
 }
 
 double Tolerance(const Problem& p, double value, double magnitude) {
-  constexpr double kEps = 0x1p-24;      // half a unit of fp32
-  constexpr double kEpsBf16 = 0x1p-8;   // half a unit of bf16, relative to the value
-  constexpr double kWalk = 6;           // standard deviations of the walk that are still accepted
-  const double sum = kWalk * kEps * std::sqrt(static_cast<double>(p.k)) * magnitude + kEps * std::abs(value);
+  constexpr double kEps = 0x1p-24;     // half a unit of fp32
+  constexpr double kEpsBf16 = 0x1p-8;  // half a unit of bf16, relative to the value
+  constexpr double kWalk = 6;          // standard deviations of the walk that are still accepted
+  const double sum =
+      kWalk * kEps * std::sqrt(static_cast<double>(p.k)) * magnitude + kEps * std::abs(value);
   return p.dtype_out == DType::kBf16 ? sum + kEpsBf16 * (std::abs(value) + sum) : sum;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Levers: the changes of a recipe that codesign chooses from, and which of them a device's software offers.
+/// Levers: the changes of a recipe that codesign chooses from, and which of them a device's
+/// software offers.
 
 #include <functional>
 #include <string>
@@ -17,8 +18,9 @@ struct Lever {
   std::string name;    ///< "batch", "embedding update"
   std::string risk;    ///< what can go wrong when it is pulled; empty: the same arithmetic
   std::string source;  ///< why it is known to work: a published figure or the kernel that does it
-  std::function<void(const Recipe& from, Recipe& to)> copy;  ///< sets this field of `to` as `from` has it
-  std::function<std::string(const Recipe&)> show;            ///< the field as text
+  std::function<void(const Recipe& from, Recipe& to)>
+      copy;                                        ///< sets this field of `to` as `from` has it
+  std::function<std::string(const Recipe&)> show;  ///< the field as text
   std::vector<Recipe> choices;  ///< recipes of which only this field counts; the first is stock
 };
 

@@ -1,9 +1,10 @@
-// What would be tried next: for each kind of work that a plan still pays for, the change that would remove
-// part of it, and the speed-up if it removed all that the change can remove.
+// What would be tried next: for each kind of work that a plan still pays for, the change that would
+// remove part of it, and the speed-up if it removed all that the change can remove.
 //
 //   gain = step / (step − removable time)
 //
-// The figure is a bound, not a promise: a GEMM at its roofline, rows of half the width, no dispatch at all.
+// The figure is a bound, not a promise: a GEMM at its roofline, rows of half the width, no dispatch
+// at all.
 
 #include "gnomon/codesign/next_steps.h"
 
@@ -49,7 +50,8 @@ Seconds GemmRoofline(const Model& model, const Device& device, const Recipe& rec
 
 }  // namespace
 
-std::vector<NextStep> NextSteps(const Model& model, const Device& device, const ArmPrediction& plan) {
+std::vector<NextStep> NextSteps(const Model& model, const Device& device,
+                                const ArmPrediction& plan) {
   const StepCost& cost = plan.cost;
   std::vector<NextStep> steps;
   const auto consider = [&](std::string what, std::string why, Seconds removable) {
@@ -59,9 +61,10 @@ std::vector<NextStep> NextSteps(const Model& model, const Device& device, const 
   };
   const Seconds gemm = TermOf(cost, "gemm"), roofline = GemmRoofline(model, device, plan.recipe);
   consider("GEMM kernels closer to the peak",
-           fmt::format("GEMMs take {}, at the sustained peak {}", Show(gemm), Show(roofline)), gemm - roofline);
-  if (device.kind == Device::Kind::kGpu && plan.recipe.dtype != DType::kBf16) consider(
-      "16-bit products", "the GEMM term would halve", gemm / 2);
+           fmt::format("GEMMs take {}, at the sustained peak {}", Show(gemm), Show(roofline)),
+           gemm - roofline);
+  if (device.kind == Device::Kind::kGpu && plan.recipe.dtype != DType::kBf16)
+    consider("16-bit products", "the GEMM term would halve", gemm / 2);
   const Seconds rows = RowTraffic(cost);
   consider("16-bit tables with stochastic rounding",
            fmt::format("rows take {}; half the bytes a row", Show(rows)), rows / 2);
@@ -73,7 +76,8 @@ std::vector<NextStep> NextSteps(const Model& model, const Device& device, const 
            TermOf(cost, "device idle"));
   const Seconds interaction = TermOf(cost, "interaction");
   consider("the interaction inside the first layer's GEMM",
-           fmt::format("the interaction takes {}, about half of it moving its output", Show(interaction)),
+           fmt::format("the interaction takes {}, about half of it moving its output",
+                       Show(interaction)),
            interaction / 2);
   const Seconds elementwise = TermOf(cost, "elementwise");
   consider("element passes inside the GEMMs of the backward",

@@ -1,6 +1,7 @@
 #pragma once
 
-/// NextSteps: what a plan leaves on the table, by its largest remaining costs. Private to codesign/.
+/// NextSteps: what a plan leaves on the table, by its largest remaining costs. Private to
+/// codesign/.
 
 #include <vector>
 
@@ -9,6 +10,7 @@
 namespace gnomon {
 
 /// Steps that could bring at least one percent, largest first; gain is the most each could bring.
-std::vector<NextStep> NextSteps(const Model& model, const Device& device, const ArmPrediction& plan);
+std::vector<NextStep> NextSteps(const Model& model, const Device& device,
+                                const ArmPrediction& plan);
 
 }  // namespace gnomon

@@ -1,8 +1,9 @@
 // Reads and writes plan.toml: what `codesign` found and `train` runs.
 //
-// The model is named by path (or id) and read from its own file; a relative path that is not found from the
-// working directory is taken from the plan's folder. Numbers are written in the shortest form that reads
-// back to the same value, keys in a fixed order, so that the same plan gives the same bytes.
+// The model is named by path (or id) and read from its own file; a relative path that is not found
+// from the working directory is taken from the plan's folder. Numbers are written in the shortest
+// form that reads back to the same value, keys in a fixed order, so that the same plan gives the
+// same bytes.
 
 #include "gnomon/codesign/plan.h"
 
@@ -25,8 +26,8 @@ constexpr std::int64_t kMaxBatch = 1LL << 32, kMaxPad = 4096, kMaxThreads = 6553
 Result<Recipe> ReadRecipe(const TomlTable& root) {
   GNOMON_ASSIGN(const TomlTable table, root.Table("recipe"));
   constexpr std::array<std::string_view, 11> kKeys = {
-      "dtype",        "batch",             "learning_rate",   "embedding_update", "fused_tables", "pad_to", "threads",
-      "fused_linear", "fused_interaction", "fused_optimizer", "gemm_backend"};
+      "dtype",   "batch",        "learning_rate",     "embedding_update", "fused_tables", "pad_to",
+      "threads", "fused_linear", "fused_interaction", "fused_optimizer",  "gemm_backend"};
   GNOMON_TRY(table.AllowKeys(kKeys));
   Recipe recipe;
   GNOMON_ASSIGN(const size_t dtype, table.Choice("dtype", kDTypeNames));
@@ -94,7 +95,8 @@ std::string Quoted(std::string_view text) {
 
 Result<Plan> ReadPlan(const std::string& path) {
   GNOMON_ASSIGN(const TomlTable root, TomlTable::Read(path));
-  constexpr std::array<std::string_view, 5> kKeys = {"model", "device", "recipe", "kernels", "predicted"};
+  constexpr std::array<std::string_view, 5> kKeys = {"model", "device", "recipe", "kernels",
+                                                     "predicted"};
   GNOMON_TRY(root.AllowKeys(kKeys));
   Plan plan;
   GNOMON_ASSIGN(plan.model_path, root.String("model"));
@@ -113,21 +115,24 @@ Result<Plan> ReadPlan(const std::string& path) {
 
 Status WritePlan(const Plan& plan, const std::string& path) {
   const Recipe& r = plan.recipe;
-  std::string text = fmt::format("# Written by gnomon codesign; gnomon train runs it.\nmodel = {}\ndevice = {}\n",
-                                 Quoted(plan.model_path), Quoted(plan.device));
+  std::string text =
+      fmt::format("# Written by gnomon codesign; gnomon train runs it.\nmodel = {}\ndevice = {}\n",
+                  Quoted(plan.model_path), Quoted(plan.device));
   text += fmt::format(
-      "\n[recipe]\ndtype = \"{}\"\nbatch = {}\nlearning_rate = {}\nembedding_update = \"{}\"\nfused_tables = {}\n"
+      "\n[recipe]\ndtype = \"{}\"\nbatch = {}\nlearning_rate = {}\nembedding_update = "
+      "\"{}\"\nfused_tables = {}\n"
       "pad_to = {}\nthreads = {}\nfused_linear = {}\nfused_interaction = {}\nfused_optimizer = {}\n"
       "gemm_backend = \"{}\"\n",
-      Name(r.dtype), r.batch, r.learning_rate, kUpdates[static_cast<size_t>(r.embedding_update)], r.fused_tables,
-      r.pad_to, r.threads, r.fused_linear, r.fused_interaction, r.fused_optimizer,
+      Name(r.dtype), r.batch, r.learning_rate, kUpdates[static_cast<size_t>(r.embedding_update)],
+      r.fused_tables, r.pad_to, r.threads, r.fused_linear, r.fused_interaction, r.fused_optimizer,
       kBackends[static_cast<size_t>(r.gemm_backend)]);
   if (!plan.kernels.empty()) {
     text += "\n[kernels]\n";
-    for (const auto& [op, config] : plan.kernels) text += fmt::format("{} = {}\n", Quoted(op), Quoted(config));
+    for (const auto& [op, config] : plan.kernels)
+      text += fmt::format("{} = {}\n", Quoted(op), Quoted(config));
   }
-  text += fmt::format("\n[predicted]\nstep_us = {}\nmemory_bytes = {:.0f}\n", InMicroseconds(plan.predicted_step),
-                      plan.predicted_memory.value);
+  text += fmt::format("\n[predicted]\nstep_us = {}\nmemory_bytes = {:.0f}\n",
+                      InMicroseconds(plan.predicted_step), plan.predicted_memory.value);
   return WriteFile(path, text);
 }
 

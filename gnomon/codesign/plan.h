@@ -1,6 +1,7 @@
 #pragma once
 
-/// Plan: model + recipe + kernels for one device, as `codesign` writes and `train` reads it (plan.toml).
+/// Plan: model + recipe + kernels for one device, as `codesign` writes and `train` reads it
+/// (plan.toml).
 
 #include <map>
 #include <string>
@@ -17,7 +18,8 @@ struct Plan {
   std::string model_path;  ///< as given; the plan file names it
   std::string device;      ///< id
   Recipe recipe;
-  std::map<std::string, std::string> kernels;  ///< GEMM op name → config string of family cpu; empty under kLibrary
+  std::map<std::string, std::string>
+      kernels;  ///< GEMM op name → config string of family cpu; empty under kLibrary
   Seconds predicted_step;
   Bytes predicted_memory;
 };

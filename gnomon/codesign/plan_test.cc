@@ -81,14 +81,17 @@ TEST(Plan, TheDefaultRecipeReadsBackToo) {
 }
 
 TEST(Plan, NamesFileLineColumnAndNearestKey) {
-  EXPECT_THAT(MessageOfChanged("pad_to", "pad_too"),
-              HasSubstr("changed_plan.toml:11:1: unknown key of [recipe] 'pad_too'; nearest is 'pad_to'"));
+  EXPECT_THAT(
+      MessageOfChanged("pad_to", "pad_too"),
+      HasSubstr("changed_plan.toml:11:1: unknown key of [recipe] 'pad_too'; nearest is 'pad_to'"));
   EXPECT_THAT(MessageOfChanged("\"fused\"", "\"fusd\""), HasSubstr("nearest is 'fused'"));
   EXPECT_THAT(MessageOfChanged("\"bf16\"", "\"bf61\""), HasSubstr("nearest is 'bf16'"));
   EXPECT_THAT(MessageOfChanged("bottom0.fwd", "bottm0.fwd"), HasSubstr("nearest is 'bottom0.fwd'"));
-  EXPECT_THAT(MessageOfChanged("batch = 2048", "batch = -1"), HasSubstr("'recipe.batch' is -1; it must lie in"));
+  EXPECT_THAT(MessageOfChanged("batch = 2048", "batch = -1"),
+              HasSubstr("'recipe.batch' is -1; it must lie in"));
   EXPECT_THAT(MessageOfChanged("batch = 2048\n", ""), HasSubstr("key 'recipe.batch' is missing"));
-  EXPECT_THAT(MessageOfChanged("threads = 2", "threads = true"), HasSubstr("must be a whole number"));
+  EXPECT_THAT(MessageOfChanged("threads = 2", "threads = true"),
+              HasSubstr("must be a whole number"));
 }
 
 TEST(Plan, SaysWhichModelCannotBeRead) {

@@ -2,15 +2,16 @@
 //
 //   maximise  samples/s(recipe) / (1 + batch/critical batch)      subject to memory ≤ capacity
 //
-// Coordinate descent: each lever in turn takes its best choice with the others held, until a round changes
-// nothing; from several starts (stock, everything of ours, and both at small and large batch), because two
-// levers can be worth pulling only together. A few hundred recipes of the tens of thousands are costed, in
-// well under a second. The learning rate follows the batch.
+// Coordinate descent: each lever in turn takes its best choice with the others held, until a round
+// changes nothing; from several starts (stock, everything of ours, and both at small and large
+// batch), because two levers can be worth pulling only together. A few hundred recipes of the tens
+// of thousands are costed, in well under a second. The learning rate is the
+// model's at every batch.
 //
-// The direct port is the best stock recipe of the source device, run unchanged on the target: same batch,
-// dtype, padding and update, the target's vendor library, all units. tf32 is a mode of fp32 and stays one
-// where the target lacks it.
-// Left out: several devices, quality effects other than the batch's.
+// The direct port is the best stock recipe of the source device, run unchanged on the target: same
+// batch, dtype, padding and update, the target's vendor library, all units. tf32 is a mode of fp32
+// and stays one where the target lacks it. Left out: several devices, quality effects other than
+// the batch's.
 
 #include "gnomon/codesign/search.h"
 
@@ -24,8 +25,9 @@
 namespace gnomon {
 namespace {
 
-constexpr int kMaxRounds = 8;          // of coordinate descent; three are usual
-constexpr double kWorthChanging = 1e-6;  // relative gain below which a choice is a tie: the earlier one stays
+constexpr int kMaxRounds = 8;  // of coordinate descent; three are usual
+constexpr double kWorthChanging =
+    1e-6;  // relative gain below which a choice is a tie: the earlier one stays
 
 class Search {
  public:
@@ -68,7 +70,8 @@ class Search {
     return a.QualityRate() > b.QualityRate() * (1 + kWorthChanging);
   }
 
-  // Every lever at its first choice (stock) or at its last, with the batch at the first, middle and last.
+  // Every lever at its first choice (stock) or at its last, with the batch at the first, middle and
+  // last.
   std::vector<Recipe> Starts() const {
     std::vector<Recipe> starts;
     for (const bool ours : {false, true}) {
@@ -87,8 +90,8 @@ class Search {
   }
 
   const Lever& BatchLever() const {
-    const auto found =
-        std::find_if(levers_.begin(), levers_.end(), [](const Lever& lever) { return lever.name == "batch"; });
+    const auto found = std::find_if(levers_.begin(), levers_.end(),
+                                    [](const Lever& lever) { return lever.name == "batch"; });
     GNOMON_CHECK(found != levers_.end());
     return *found;
   }
@@ -132,7 +135,8 @@ Status FixLever(std::vector<Lever>& levers, const Device& device, std::string_vi
       if (lever.show(choice) == wanted) kept = {choice};
     }
     if (kept.empty())
-      return BadInput(fmt::format("{} '{}' is not offered on {} (there is: {})", name, wanted, device.id, offered));
+      return BadInput(fmt::format("{} '{}' is not offered on {} (there is: {})", name, wanted,
+                                  device.id, offered));
     lever.choices = kept;
   }
   return Done{};
@@ -165,8 +169,9 @@ Recipe Ported(const Recipe& source, const Device& target, std::vector<std::strin
     notes.push_back(fmt::format("tf32 is a mode of fp32; {} multiplies in fp32", target.id));
   } else if (target.FindRate(recipe.dtype) == nullptr) {
     const bool cpu = target.kind == Device::Kind::kCpu;
-    notes.push_back(fmt::format("{} is not native to {}: products run {}, the casts stay", Name(recipe.dtype),
-                                target.id, cpu ? "in the framework's reference loop" : "at the fp32 rate"));
+    notes.push_back(fmt::format("{} is not native to {}: products run {}, the casts stay",
+                                Name(recipe.dtype), target.id,
+                                cpu ? "in the framework's reference loop" : "at the fp32 rate"));
   }
   return recipe;
 }
@@ -188,7 +193,8 @@ Result<ArmPrediction> WithNativeDtype(Search& search, const ArmPrediction& direc
 }
 
 // Gains of the levers that differ: each alone on the direct port, then together, largest first.
-Result<std::vector<LeverGain>> Gains(Search& search, const ArmPrediction& direct, const ArmPrediction& plan) {
+Result<std::vector<LeverGain>> Gains(Search& search, const ArmPrediction& direct,
+                                     const ArmPrediction& plan) {
   struct Pulled {
     const Lever* lever;
     LeverGain gain;
@@ -199,7 +205,8 @@ Result<std::vector<LeverGain>> Gains(Search& search, const ArmPrediction& direct
     Recipe recipe = direct.recipe;
     lever.copy(plan.recipe, recipe);
     GNOMON_ASSIGN(const ArmPrediction arm, search.Evaluate(recipe));
-    LeverGain gain{lever.name, lever.show(direct.recipe), lever.show(plan.recipe), lever.risk, lever.source};
+    LeverGain gain{lever.name, lever.show(direct.recipe), lever.show(plan.recipe), lever.risk,
+                   lever.source};
     gain.gain = arm.cost.samples_per_second / direct.cost.samples_per_second;
     gain.gain_to_quality = arm.QualityRate() / direct.QualityRate();
     pulled.push_back({&lever, gain});
@@ -247,7 +254,8 @@ Result<CodesignResult> Codesign(const Model& model, const Device& source, const 
   result.next = NextSteps(model, used, result.plan);
   result.speedup_predicted =
       result.plan.cost.samples_per_second / result.direct_port.cost.samples_per_second;
-  result.speedup_to_quality_predicted = result.plan.QualityRate() / result.direct_port.QualityRate();
+  result.speedup_to_quality_predicted =
+      result.plan.QualityRate() / result.direct_port.QualityRate();
   result.speedup_over_native_dtype =
       result.plan.cost.samples_per_second / result.native_dtype.cost.samples_per_second;
   result.recipes_costed = source_search.costed() + search.costed();

@@ -54,7 +54,8 @@ TEST(Codesign, NoSingleChangeOfThePlanIsBetter) {
       lever.copy(choice, recipe);
       const auto cost = CostStep(model, Cpu(), recipe);
       ASSERT_TRUE(cost.ok());
-      EXPECT_LE(cost->samples_per_second / model.SamplesFactor(recipe.batch), result.plan.QualityRate() * (1 + 1e-6))
+      EXPECT_LE(cost->samples_per_second / model.SamplesFactor(recipe.batch),
+                result.plan.QualityRate() * (1 + 1e-6))
           << lever.name << ' ' << lever.show(recipe);
     }
   }
@@ -67,7 +68,8 @@ TEST(Codesign, DirectPortIsTheSourcesRecipeUnchanged) {
   EXPECT_EQ(result.direct_port.recipe, ported);
   EXPECT_EQ(ported.gemm_backend, GemmBackend::kLibrary);
   EXPECT_EQ(ported.threads, 0);
-  EXPECT_NE(ported.embedding_update, EmbeddingUpdate::kFused) << "no kernel of ours runs on the source";
+  EXPECT_NE(ported.embedding_update, EmbeddingUpdate::kFused)
+      << "no kernel of ours runs on the source";
   Recipe native = result.native_dtype.recipe;
   native.dtype = ported.dtype;
   EXPECT_EQ(native, ported) << "only the dtype differs";
@@ -76,8 +78,10 @@ TEST(Codesign, DirectPortIsTheSourcesRecipeUnchanged) {
 TEST(Codesign, GainsOfLeversAddUpToTheSpeedup) {
   const CodesignResult result = Designed();
   ASSERT_FALSE(result.levers.empty());
-  EXPECT_NEAR(result.levers.back().cumulative, result.speedup_predicted, 1e-9 * result.speedup_predicted);
-  EXPECT_NEAR(result.levers.back().cumulative_to_quality, result.speedup_to_quality_predicted, 1e-9);
+  EXPECT_NEAR(result.levers.back().cumulative, result.speedup_predicted,
+              1e-9 * result.speedup_predicted);
+  EXPECT_NEAR(result.levers.back().cumulative_to_quality, result.speedup_to_quality_predicted,
+              1e-9);
   for (const LeverGain& lever : result.levers) {
     EXPECT_NE(lever.from, lever.to) << lever.name;
     EXPECT_FALSE(lever.source.empty()) << lever.name;
@@ -120,21 +124,24 @@ TEST(Codesign, ANotNativeDtypeIsRefusedWithWhatThereIs) {
   options.dtype = DType::kTf32;
   const auto result = Codesign(Shipped("dlrm_kaggle"), Gpu(), Cpu(), options);
   ASSERT_FALSE(result.ok());
-  EXPECT_THAT(result.error().message, testing::HasSubstr("dtype 'tf32' is not offered on fixed-avx512 (there is: fp32, bf16)"));
+  EXPECT_THAT(
+      result.error().message,
+      testing::HasSubstr("dtype 'tf32' is not offered on fixed-avx512 (there is: fp32, bf16)"));
 }
 
 TEST(Codesign, ADirectPortInAForeignDtypeSaysSo) {
   Device old_cpu = FixedCpu(256);
   Device gpu = Gpu();
-  gpu.matrix.pop_back();                            // no tf32 …
-  gpu.vector[0].flops_per_unit_clock = 1;           // … and hardly any fp32: the source trains in bf16
+  gpu.matrix.pop_back();                   // no tf32 …
+  gpu.vector[0].flops_per_unit_clock = 1;  // … and hardly any fp32: the source trains in bf16
   const auto result = Codesign(Shipped("dlrm_kaggle"), gpu, old_cpu, {});
   ASSERT_TRUE(result.ok()) << result.error().Text();
   EXPECT_EQ(result->direct_port.recipe.dtype, DType::kBf16);
   ASSERT_FALSE(result->direct_port.notes.empty());
   EXPECT_THAT(result->direct_port.notes[0], testing::HasSubstr("bf16 is not native"));
   EXPECT_EQ(result->native_dtype.recipe.dtype, DType::kFp32);
-  EXPECT_GT(result->native_dtype.cost.samples_per_second, result->direct_port.cost.samples_per_second);
+  EXPECT_GT(result->native_dtype.cost.samples_per_second,
+            result->direct_port.cost.samples_per_second);
 }
 
 TEST(Codesign, RefusesAModelOverTheMemoryWithTheFigure) {
@@ -168,23 +175,33 @@ TEST(Codesign, IsDeterministic) {
 TEST(Codesign, NamesWhatWouldBeTriedNextLargestFirst) {
   const CodesignResult result = Designed();
   ASSERT_FALSE(result.next.empty());
-  for (size_t i = 1; i < result.next.size(); ++i) EXPECT_GE(result.next[i - 1].gain, result.next[i].gain);
+  for (size_t i = 1; i < result.next.size(); ++i)
+    EXPECT_GE(result.next[i - 1].gain, result.next[i].gain);
   EXPECT_GE(result.next.back().gain, 1.01);
 }
 
 TEST(MakePlan, NamesAKernelForEveryGemmOfOurs) {
-  const CodesignResult result = Designed();
-  const Plan plan = MakePlan(Shipped("dlrm_kaggle"), "models/dlrm_kaggle.toml", Cpu(), result.plan);
-  ASSERT_EQ(plan.recipe.gemm_backend, GemmBackend::kGnomon);
-  const auto workload = Lower(plan.model, plan.recipe);
+  const Model model = Shipped("dlrm_kaggle");
+  ArmPrediction arm;
+  arm.recipe.batch = 512;
+  arm.recipe.embedding_update = EmbeddingUpdate::kFused;
+  arm.recipe.fused_linear = arm.recipe.fused_interaction = true;
+  arm.recipe.gemm_backend = GemmBackend::kGnomon;
+  auto cost = CostStep(model, Cpu(), arm.recipe);
+  ASSERT_TRUE(cost.ok()) << cost.error().Text();
+  arm.cost = std::move(cost).value();
+  const Plan plan = MakePlan(model, "models/dlrm_kaggle.toml", Cpu(), arm);
+  const auto workload = Lower(model, arm.recipe);
   ASSERT_TRUE(workload.ok());
   for (const Op& op : workload->ops) {
     if (op.kind == Op::Kind::kGemm) {
       EXPECT_EQ(plan.kernels.count(op.name), 1u) << op.name;
     }
   }
-  EXPECT_EQ(plan.predicted_step, result.plan.cost.time);
-  EXPECT_TRUE(MakePlan(plan.model, "", Cpu(), result.direct_port).kernels.empty());
+  EXPECT_EQ(plan.predicted_step, arm.cost.time);
+  EXPECT_EQ(plan.predicted_memory, arm.cost.memory.total());
+  arm.recipe.gemm_backend = GemmBackend::kLibrary;
+  EXPECT_TRUE(MakePlan(model, "", Cpu(), arm).kernels.empty());
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // Where data lives and how fast it comes.
 //
 //   stream(level, u) = min(bandwidth of all units, u × bandwidth of one unit)
-//   random line      = the level's random rate where the device file has one; else
-//                      CPU: line · outstanding misses · u / latency     GPU: a share of the bandwidth
+//   random line      = the level's random rate where the device file has one, else
+//                      CPU: line · outstanding misses · u / latency     GPU: a share of bandwidth
 //   row              = first line / random + rest / stream
 //
-// A GPU reaches a share of its datasheet's bandwidth; a CPU's figures are measured and taken as they are.
+// A GPU reaches a share of its datasheet's bandwidth; a CPU's figures are measured and taken as
+// they are, but only half of a cache counts on: a running step keeps other data there.
 // Left out: NUMA, TLB misses beyond what the random rate contains, bank conflicts.
 
 #include "gnomon/cost/bandwidth.h"
@@ -15,21 +16,29 @@
 namespace gnomon {
 namespace {
 
-// Share of a GPU's datasheet bandwidth that streaming kernels reach: 0.80 on A100, H200 and GB200, 0.82 on
-// H100 (inference-sim issue 415).
+// Share of a GPU's datasheet bandwidth that streaming kernels reach: 0.80 on A100, H200 and GB200,
+// 0.82 on H100 (inference-sim issue 415).
 constexpr double kGpuStreamShare = 0.80;
-// The same for gathers of embedding rows: 0.3 to 0.8 over published table-batched embedding kernels.
+// The same for gathers of embedding rows: 0.3 to 0.8 over published table-batched embedding
+// kernels.
 constexpr double kGpuRandomShare = 0.5;
-// Misses a CPU core keeps in flight: L1 fill buffers of current server cores (10 Skylake, 16 Golden Cove).
+// Share of a CPU cache that one op's data may count on while a step runs: the rest holds its
+// neighbours' data.
+constexpr double kResidentShare = 0.5;
+// Misses a CPU core keeps in flight: L1 fill buffers of current server cores (10 Skylake, 16 Golden
+// Cove).
 constexpr double kOutstandingMisses = 12;
 
 }  // namespace
 
 Bytes TotalCapacity(const Device& device, const MemoryLevel& level, int units) {
   switch (level.scope) {
-    case MemoryLevel::Scope::kUnit: return level.capacity * units;
-    case MemoryLevel::Scope::kDie: return level.capacity * device.dies;
-    case MemoryLevel::Scope::kDevice: break;
+    case MemoryLevel::Scope::kUnit:
+      return level.capacity * units;
+    case MemoryLevel::Scope::kDie:
+      return level.capacity * device.dies;
+    case MemoryLevel::Scope::kDevice:
+      break;
   }
   return level.capacity;
 }
@@ -37,8 +46,10 @@ Bytes TotalCapacity(const Device& device, const MemoryLevel& level, int units) {
 const MemoryLevel& LevelOf(const Device& device, Bytes working_set, int units) {
   for (const MemoryLevel& level : device.memory) {
     // A GPU's per-unit stores are scratchpads of a kernel: nothing stays there between kernels.
-    const bool keeps = device.kind == Device::Kind::kCpu || level.scope != MemoryLevel::Scope::kUnit;
-    if (keeps && working_set <= TotalCapacity(device, level, units)) return level;
+    const bool cpu = device.kind == Device::Kind::kCpu;
+    const bool keeps = cpu || level.scope != MemoryLevel::Scope::kUnit;
+    const Bytes room = TotalCapacity(device, level, units) * (cpu ? kResidentShare : 1);
+    if (keeps && working_set <= room) return level;
   }
   return device.MainMemory();
 }

@@ -1,13 +1,14 @@
 // Memory of a training step.
 //
-//   tables      rows · dim · 4                       state    rows · 4 (row-wise Adagrad)
-//   gradient    dense: rows · dim · 4                sparse: (lookups + unique rows) · (dim · 4 + 8)
-//               fused: none
-//   dense       parameters · 4 · (weight + gradient + state)  + 16-bit copies where the recipe keeps them
-//   activations what the ops say they keep
-//   workspace   the largest temporary of an op (twice its output: operand and result) + allocator slack
+//   tables       rows · dim · 4              state   rows · 4 (row-wise Adagrad)
+//   gradient     dense: rows · dim · 4       sparse: (lookups + unique rows) · (dim · 4 + 8)
+//                fused: none
+//   dense        parameters · 4 · (weight + gradient + state), + 16-bit copies where kept
+//   activations  what the ops say they keep
+//   workspace    twice the largest temporary of an op (operand and result) + allocator slack
 //
-// Adagrad over dense gradients of whole tables needs temporaries of their size: they stand in the workspace.
+// Adagrad over dense gradients of whole tables needs temporaries of their size: they stand in the
+// workspace.
 // Left out: the process itself, the data pipeline beyond one batch, fragmentation beyond the slack.
 
 #include "gnomon/cost/memory.h"
@@ -21,8 +22,8 @@
 namespace gnomon {
 namespace {
 
-// PyTorch's caching allocators and glibc round sizes up and keep freed blocks: 5% of what comes and goes,
-// the share that TorchRec's planner reserves for the dense part as well.
+// PyTorch's caching allocators and glibc round sizes up and keep freed blocks: 5% of what comes and
+// goes, the share that TorchRec's planner reserves for the dense part as well.
 constexpr double kAllocatorSlack = 0.05;
 constexpr double kIndexBytes = 8;
 
@@ -30,7 +31,8 @@ constexpr double kIndexBytes = 8;
 
 MemoryCost CostMemory(const Model& model, const Recipe& recipe, const Workload& workload,
                       double unique_rows) {
-  const auto rows = static_cast<double>(model.TotalRows()), dim = static_cast<double>(model.embedding_dim);
+  const auto rows = static_cast<double>(model.TotalRows()),
+             dim = static_cast<double>(model.embedding_dim);
   constexpr double kFloat = sizeof(float);
   MemoryCost memory;
   memory.tables = {rows * dim * kFloat};
@@ -57,19 +59,21 @@ MemoryCost CostMemory(const Model& model, const Recipe& recipe, const Workload& 
     largest = std::max(largest, written);
   }
   memory.workspace = 2 * largest;
-  memory.workspace += kAllocatorSlack * (memory.activations + memory.table_gradient + memory.workspace);
+  memory.workspace +=
+      kAllocatorSlack * (memory.activations + memory.table_gradient + memory.workspace);
   return memory;
 }
 
 Status CheckCapacity(const MemoryCost& memory, const Device& device) {
   const Bytes have = device.MainMemory().capacity;
   if (memory.total() <= have) return Done{};
-  return BadInput(fmt::format("needs {} of memory, {} has {}: tables {}, their optimiser state {}, their "
-                              "gradient {}, dense part {}, activations {}, workspace {}",
-                              Show(memory.total()), device.id, Show(have), Show(memory.tables),
-                              Show(memory.table_state), Show(memory.table_gradient), Show(memory.dense),
-                              Show(memory.activations), Show(memory.workspace)),
-                  device.id);
+  return BadInput(
+      fmt::format("needs {} of memory, {} has {}: tables {}, their optimiser state {}, their "
+                  "gradient {}, dense part {}, activations {}, workspace {}",
+                  Show(memory.total()), device.id, Show(have), Show(memory.tables),
+                  Show(memory.table_state), Show(memory.table_gradient), Show(memory.dense),
+                  Show(memory.activations), Show(memory.workspace)),
+      device.id);
 }
 
 }  // namespace gnomon

@@ -20,9 +20,11 @@ struct MemoryCost {
 };
 
 /// `unique_rows`: different rows that one batch looks up.
-MemoryCost CostMemory(const Model& model, const Recipe& recipe, const Workload& workload, double unique_rows);
+MemoryCost CostMemory(const Model& model, const Recipe& recipe, const Workload& workload,
+                      double unique_rows);
 
-/// Error: the total is over the capacity of the device's main memory; says what is needed and what there is.
+/// Error: the total is over the capacity of the device's main memory; says what is needed and what
+/// there is.
 Status CheckCapacity(const MemoryCost& memory, const Device& device);
 
 }  // namespace gnomon

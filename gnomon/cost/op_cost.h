@@ -1,7 +1,7 @@
 #pragma once
 
-/// OpCost: the time of one op of a workload on a device, and what it is made of. Private to cost/ but for
-/// the struct: step.h is the way in.
+/// OpCost: the time of one op of a workload on a device, and what it is made of. Private to cost/
+/// but for the struct: step.h is the way in.
 
 #include <string>
 #include <vector>
@@ -17,9 +17,9 @@ struct OpCost {
   std::string name;
   Op::Kind kind = Op::Kind::kElementwise;
   Op::Pass pass = Op::Pass::kForward;
-  Seconds device;     ///< the device's units at work (CPU: the kernels themselves)
-  Seconds host;       ///< the framework: dispatch, autograd, launches
-  std::string kernel; ///< GEMM: config of our family, or "library"
+  Seconds device;           ///< the device's units at work (CPU: the kernels themselves)
+  Seconds host;             ///< the framework: dispatch, autograd, launches
+  std::string kernel;       ///< GEMM: config of our family, or "library"
   std::vector<Term> terms;  ///< of the device time; they add up to it
 };
 
@@ -29,11 +29,19 @@ struct CostContext {
   const Device& device;
   const Recipe& recipe;
   const LookupSkew& skew;
-  int units = 1;            ///< in use
-  double unique_rows = 0;   ///< different rows in the batch
-  Bytes stream_per_sample{};  ///< traffic of the rest of the step through the caches, a sample
+  int units = 1;              ///< in use
+  double unique_rows = 0;     ///< different rows in the batch
+  Bytes stream_per_sample{};  ///< different bytes that the rest of the step moves through the
+                              ///< caches, a sample
+  /// Where a fresh output lands: allocations of a step go round through memory as large as its
+  /// footprint.
+  const MemoryLevel& OutputLevel() const;
   bool cpu() const { return device.kind == Device::Kind::kCpu; }
 };
+
+/// Time to read `read` bytes that ops before have written, and to write a fresh output of `write`
+/// bytes.
+Seconds PassTime(const CostContext& context, Bytes read, Bytes write, int units);
 
 /// kElementwise, kOptimizer, kInputCopy.
 void CostStreaming(const CostContext& context, const Op& op, OpCost& cost);

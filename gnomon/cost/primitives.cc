@@ -1,8 +1,9 @@
 // Times per item of operators that neither bytes nor FLOPs explain.
 //
-// The defaults were measured with LibTorch 1.13 (OpenBLAS, oneDNN 2.6) on two cores of a Sapphire-Rapids
-// class server at batch 2048 of models/dlrm_kaggle.toml, median of seven runs; they stand in where a device
-// was not calibrated. GPUs do not use them: there these operators are bandwidth and launches.
+// The defaults were measured with LibTorch 1.13 (OpenBLAS, oneDNN 2.6) on two cores of a
+// Sapphire-Rapids class server at batch 2048 of models/dlrm_kaggle.toml, median of seven runs; they
+// stand in where a device was not calibrated. GPUs do not use them: there these operators are
+// bandwidth and launches.
 
 #include "gnomon/cost/primitives.h"
 

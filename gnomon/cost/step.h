@@ -1,6 +1,7 @@
 #pragma once
 
-/// Step: the time of one training step of a model under a recipe on a device, op by op, and its memory.
+/// Step: the time of one training step of a model under a recipe on a device, op by op, and its
+/// memory.
 
 #include <map>
 #include <string>
@@ -26,8 +27,8 @@ class StepModel {
  public:
   StepModel(const Model& model, const Device& device);
 
-  /// Error: a recipe the model cannot take, or a GEMM that no kernel can do. Memory over capacity is no
-  /// error here: CheckCapacity says so.
+  /// Error: a recipe the model cannot take, or a GEMM that no kernel can do. Memory over capacity
+  /// is no error here: CheckCapacity says so.
   Result<StepCost> Cost(const Recipe& recipe);
 
   const Model& model() const { return model_; }
@@ -39,7 +40,8 @@ class StepModel {
     std::string kernel;
     std::vector<Term> terms;
   };
-  using GemmKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, int, int, int, int, bool>;
+  using GemmKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, int, int,
+                             int, int, bool>;
   Result<GemmTime> Gemm(const CostContext& context, const Op& op);
 
   Model model_;

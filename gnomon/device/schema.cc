@@ -77,6 +77,8 @@ constexpr Key kFrameworkKeys[] = {
     {"fused_lookup_row_ns"},
     {"fused_update_key_ns"},
     {"fused_update_row_ns"},
+    {"fused_act_backward_ns"},
+    {"cold_start_ns"},
 };
 constexpr std::string_view kMatrixText[] = {"shape"};
 constexpr std::string_view kMemoryText[] = {"scope"};

@@ -21,8 +21,7 @@ namespace {
 struct Contestant {
   std::string name;
   TimedCall call;
-  int calls = 0;
-  std::vector<double> samples;
+  Samples samples;
 };
 
 Status CheckOnce(Contestant& contestant, const Problem& problem, Operands& operands) {
@@ -49,18 +48,16 @@ Result<BenchRow> BenchShape(const Device& device, const KernelRunner& runner, co
 
   std::vector<Contestant> contestants;
   contestants.push_back(
-      {"the pick", [&] { return runner.Run(problem, picks[0].config, a, b, c); }, 0, {}});
+      {"the pick", [&] { return runner.Run(problem, picks[0].config, a, b, c); }, {}});
   for (const std::unique_ptr<VendorBlas>& library : libraries)
     contestants.push_back({library->name(), [&problem, &library, a, b, c] {
                              return library->Sgemm(problem, a, b, c);
-                           }, 0, {}});
+                           }, {}});
   for (Contestant& contestant : contestants)
     GNOMON_TRY(CheckOnce(contestant, problem, operands));
   for (int round = 0; round < options.rounds; ++round) {
     for (Contestant& contestant : contestants) {
-      GNOMON_ASSIGN(const Seconds time, TimeCalls(contestant.call, Microseconds(options.min_sample_us),
-                                                  contestant.calls));
-      contestant.samples.push_back(time.value);
+      GNOMON_TRY(contestant.samples.Take(contestant.call, Microseconds(options.min_sample_us)));
     }
   }
 
@@ -68,9 +65,9 @@ Result<BenchRow> BenchShape(const Device& device, const KernelRunner& runner, co
   row.shape = shape;
   row.config = family->Print(picks[0].config);
   row.predicted = picks[0].predicted;
-  row.pick = {Median(contestants[0].samples)};
+  row.pick = contestants[0].samples.Time();
   for (size_t i = 1; i < contestants.size(); ++i) {
-    const Seconds time{Median(contestants[i].samples)};
+    const Seconds time = contestants[i].samples.Time();
     if (i > 1 && time >= row.vendor) continue;
     row.vendor = time;
     row.vendor_name = contestants[i].name;

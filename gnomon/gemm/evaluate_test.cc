@@ -116,6 +116,21 @@ TEST(Evaluate, PredictsVendorLibrariesWithTheirModel) {
   EXPECT_NEAR(*out->spearman, 1.0, 1e-12);
 }
 
+TEST(Samples, GiveTheTimeOfOneCall) {
+  Samples samples;
+  EXPECT_TRUE(samples.empty());
+  int calls = 0;
+  ASSERT_TRUE(samples.Take([&] { return ++calls, Status(Done{}); }, {0}).ok());
+  EXPECT_FALSE(samples.empty());
+  EXPECT_GE(calls, 2) << "one to find the number of calls, one to time";
+  EXPECT_GE(samples.Time().value, 0);
+}
+
+TEST(Samples, PassAFailureOn) {
+  Samples samples;
+  EXPECT_FALSE(samples.Take([] { return Status(BadInput("no")); }, {0}).ok());
+}
+
 TEST(Quantile, IsLinearBetweenNeighbours) {
   EXPECT_EQ(Median({3, 1, 2}), 2);
   EXPECT_EQ(Median({4, 1, 2, 3}), 2.5);

@@ -7,7 +7,7 @@
 //
 // Beyond a roofline it has the quantisation that recommendation shapes live on: partial tiles, the
 // fractional last wave, few tiles on many units (then K is split), short K. A CPU has the same formula with
-// its register tile, packing traffic at the last cache level and OpenMP's fork and join.
+// its register tile, packing and C's traffic at the level that holds them, and the cost of waking threads.
 // Left out: which of its thousand kernels a library takes, alignment of leading dimensions, batched-GEMM
 // entry points (a batch here is one launch on GPUs, a loop of calls on CPUs).
 
@@ -26,21 +26,21 @@ struct Tile {
   double m, n;
 };
 
-// ---- GPUs. Fitted on every 29th row of measured/{h100,h200,b200,a100}_bf16_library.csv and reported on
-// others (docs/model.md, "Vendor library").
+// ---- GPUs. Fitted on the odd rows of measured/{h100,h200,b200}_bf16_library.csv and reported on the even
+// ones (docs/model.md, "Vendor library").
 constexpr std::array<Tile, 11> kGpuTiles = {{{256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128},
                                              {64, 64}, {32, 64}, {64, 32}, {16, 64}, {64, 16}, {32, 32}}};
 constexpr std::array<double, 5> kGpuSplits = {1, 2, 4, 8, 16};
 constexpr double kGpuTileK = 64;            // k step that a kernel rounds up to
 constexpr double kGpuMinSplitK = 256;       // below, a share of K is all prologue
-constexpr double kGpuEfficiency = 0.85;     // share of the sustained peak for a large tile
-constexpr double kGpuTileIntensity = 20;    // tile_m·tile_n/(tile_m+tile_n) at which half of it is reached
-constexpr double kGpuMemoryShare = 0.80;    // of the datasheet's bandwidth
-constexpr double kGpuStartUs = 3.0;         // kernel start, prologue and drain
-constexpr double kGpuReductionUs = 2.0;     // second kernel or atomics of a split
-constexpr double kGpuTileCycles = 1000;     // prologue and epilogue of one tile
-constexpr double kGpuChainCycles = 100;     // one k step of one tile alone: load, wait, multiply
-constexpr double kGpuStreamingUnits = 0.67; // share of the units that saturates the memory
+constexpr double kGpuEfficiency = 0.83;     // share of the sustained peak for a large tile
+constexpr double kGpuTileIntensity = 1.8;    // tile_m·tile_n/(tile_m+tile_n) at which half of it is reached
+constexpr double kGpuMemoryShare = 0.91;    // of the datasheet's bandwidth
+constexpr double kGpuStartUs = 2.3;         // kernel start, prologue and drain
+constexpr double kGpuReductionUs = 2.4;     // second kernel or atomics of a split
+constexpr double kGpuTileCycles = 540;     // prologue and epilogue of one tile
+constexpr double kGpuChainCycles = 156;     // one k step of one tile alone: load, wait, multiply
+constexpr double kGpuStreamingUnits = 1.0; // share of the units that saturates the memory
 
 struct Parts {
   double start = 0, matrix = 0, memory = 0, chain = 0, reduction = 0;  // seconds
@@ -96,31 +96,52 @@ Parts PredictGpu(const Device& device, const Problem& p, double units, const Rat
   return best;
 }
 
-// ---- CPUs: OpenBLAS and BLIS. They pack both operands whatever the shape, in panels of a fixed tile.
-constexpr double kCpuTileM = 16, kCpuTileN = 4;  // OpenBLAS' sgemm tile on AVX-512 and AVX2 (row-major: n×m)
-constexpr double kCpuEfficiency = 0.85;          // share of the sustained peak on large squares
-constexpr double kCpuPackPasses = 2;             // each operand is read and its packed copy written
-constexpr double kCpuHalfK = 24;                 // k at which a tile's load and store of C equal its products
-constexpr double kCpuSplitFlops = 1e6;           // a call below this many flops stays on one thread
+// ---- CPUs: OpenBLAS, what LibTorch runs on Debian. Fitted on the odd rows of its times on
+// shapes/recsys_open.csv (docs/model.md, "Vendor library").
+constexpr double kCpuTileM = 16, kCpuTileN = 4;  // its sgemm tile on AVX-512 and AVX2 (row-major: n × m)
+constexpr double kCpuEfficiency = 0.74;          // share of the sustained peak on large squares
+constexpr double kCpuHalfK = 29;                  // k whose products take as long as a tile's load and store
+constexpr double kCpuPackPasses = 3.5;           // over an operand: read, packed copy written and read again
+constexpr double kCpuCPasses = 1.5;              // over C: beta first, then the tiles, partly from cache
+constexpr double kCpuThreadedStartUs = 16.5;        // waking its threads and waiting for the last
+constexpr double kCpuOneThreadFlops = 4.7e5;       // below, one thread and the kernels without packing
+constexpr double kCpuVectorShare = 0.48;          // of bandwidth that its matrix-vector path reaches
+
+// Bytes a second of `threads` cores over a footprint that was used just before.
+double WarmRate(const Device& device, double footprint, double threads) {
+  const MemoryLevel* level = &device.MainMemory();
+  for (const MemoryLevel& candidate : device.memory) {
+    const bool own = candidate.scope == MemoryLevel::Scope::kUnit;
+    if (footprint > candidate.capacity.value * (own ? threads : 1)) continue;
+    level = &candidate;
+    break;
+  }
+  const double one = level->unit_bandwidth.value > 0 ? level->unit_bandwidth.value : level->bandwidth.value;
+  return std::min(level->bandwidth.value, threads * one);
+}
 
 Parts PredictCpu(const Device& device, const Problem& p, double units, const Rate& rate) {
   const double m = Side(p.m), n = Side(p.n), k = Side(p.k), batch = Side(p.batch);
   const auto stated = device.framework.gemm_efficiency.find(p.dtype);
   const double efficiency =
       stated == device.framework.gemm_efficiency.end() ? kCpuEfficiency : stated->second;
-  const double padded = std::ceil(n / kCpuTileM) * kCpuTileM * std::ceil(m / kCpuTileN) * kCpuTileN;
-  const double threads = 2 * m * n * k < kCpuSplitFlops ? 1 : units;
+  const bool small = 2 * m * n * k < kCpuOneThreadFlops;
+  const double threads = small ? 1 : units;
+  const double footprint = p.bytes().value / batch;
+  const double bandwidth = WarmRate(device, footprint, threads);
   Parts parts;
   parts.tile = {kCpuTileN, kCpuTileM};
   parts.waves = std::ceil(m / kCpuTileN / threads);
-  parts.start = batch * (device.launch.value + (threads > 1 ? device.fork_join.value : 0));
-  parts.matrix = batch * 2 * padded * (k + kCpuHalfK) /
-                 (rate.flops_per_unit_clock * threads * device.sustained_clock.value * efficiency);
-  const MemoryLevel* shared = device.FindMemory("llc");
-  const double pack_rate = (shared ? shared->bandwidth : device.MainMemory().bandwidth).value *
-                           threads / static_cast<double>(device.units);
-  parts.reduction = batch * kCpuPackPasses * (m * k + n * k) * SizeOf(p.dtype) / pack_rate;
-  parts.memory = p.bytes().value / device.MainMemory().bandwidth.value;
+  parts.start = batch * (device.launch.value + (threads > 1 ? kCpuThreadedStartUs * 1e-6 : 0));
+  if (p.m == 1 || p.n == 1) {
+    parts.memory = batch * footprint / (bandwidth * kCpuVectorShare);
+    return parts;
+  }
+  const double padded = std::ceil(n / kCpuTileM) * kCpuTileM * std::ceil(m / kCpuTileN) * kCpuTileN;
+  const double peak = rate.flops_per_unit_clock * threads * device.sustained_clock.value;
+  parts.matrix = batch * 2 * padded * (k + kCpuHalfK) / (peak * efficiency);
+  const double operands = small ? 0 : kCpuPackPasses * (m * k + n * k) * SizeOf(p.dtype);
+  parts.reduction = batch * (operands + kCpuCPasses * m * n * SizeOf(p.dtype_out)) / bandwidth;
   return parts;
 }
 
@@ -160,8 +181,9 @@ Prediction PredictLibrary(const Device& device, const Problem& problem, int unit
     out.terms.push_back({"chain", {body}, "k steps of one tile in a row; " + tile});
   }
   if (parts.reduction > 0)
-    out.terms.push_back({cpu ? "pack" : "reduction", {parts.reduction},
-                         cpu ? "both operands copied into panels" : "partial sums of the split added"});
+    out.terms.push_back({cpu ? "copies" : "reduction", {parts.reduction},
+                         cpu ? "both operands copied into panels, C passed over by beta and by the tiles"
+                             : "partial sums of the split added"});
   return out;
 }
 

@@ -4,7 +4,7 @@
 //
 // Each config runs once over a poisoned C and its whole result is checked before it is timed. Rounds go
 // through the configs in turn, so that a slow spell of the machine falls on all of them alike. A config
-// far behind the best after the first round keeps what it has: its exact time decides nothing. The few
+// far behind the best after three rounds keeps what it has: its exact time decides nothing. The few
 // fastest get more rounds, since the regret of a pick rests on them.
 // Cache policy: warm (gemm/timing.h). A shape's rows are appended together; a rerun skips what is there.
 
@@ -21,15 +21,15 @@
 namespace gnomon {
 namespace {
 
+constexpr int kFirstRounds = 3;      // of every config
 constexpr double kFarBehind = 1.5;   // times the best: no further rounds
 constexpr double kContender = 1.12;  // times the best: re-measured in the final rounds
 constexpr size_t kMaxContenders = 12;
 
 struct Candidate {
   Config config;
-  int calls = 0;
-  std::vector<double> samples;
-  double Time() const { return Median(samples); }
+  Samples samples;
+  double Time() const { return samples.Time().value; }
 };
 
 Status Sample(const KernelRunner& runner, const Problem& problem, Operands& operands, Seconds at_least,
@@ -37,9 +37,7 @@ Status Sample(const KernelRunner& runner, const Problem& problem, Operands& oper
   const TimedCall call = [&] {
     return runner.Run(problem, candidate.config, operands.a(), operands.b(), operands.c());
   };
-  GNOMON_ASSIGN(const Seconds time, TimeCalls(call, at_least, candidate.calls));
-  candidate.samples.push_back(time.value);
-  return Done{};
+  return candidate.samples.Take(call, at_least);
 }
 
 Status Verify(const KernelRunner& runner, const Problem& problem, Operands& operands,
@@ -82,10 +80,18 @@ Status TimeShape(const KernelRunner& runner, const Problem& problem, const Sweep
     GNOMON_TRY(Verify(runner, problem, operands, candidate.config));
     GNOMON_TRY(Sample(runner, problem, operands, at_least, candidate));
   }
+  std::vector<Candidate*> all;
+  for (Candidate& candidate : candidates) all.push_back(&candidate);
+  const int first = std::min(options.rounds, kFirstRounds) - 1;
+  GNOMON_TRY(Rounds(runner, problem, operands, all, first, at_least));
   std::vector<Candidate*> near = Within(candidates, kFarBehind, candidates.size());
-  GNOMON_TRY(Rounds(runner, problem, operands, near, options.rounds - 1, at_least));
+  GNOMON_TRY(Rounds(runner, problem, operands, near, options.rounds - 1 - first, at_least));
   std::vector<Candidate*> best = Within(candidates, kContender, kMaxContenders);
-  return Rounds(runner, problem, operands, best, options.final_rounds, at_least);
+  GNOMON_TRY(Rounds(runner, problem, operands, best, options.final_rounds, at_least));
+  std::vector<Candidate*> never_clean;
+  for (Candidate& candidate : candidates)
+    if (!candidate.samples.clean()) never_clean.push_back(&candidate);
+  return Rounds(runner, problem, operands, never_clean, kFirstRounds, at_least);
 }
 
 // The configs of a shape that have no row yet.
@@ -100,7 +106,7 @@ Result<std::vector<Candidate>> Missing(const Device& device, const KernelRunner&
   row.problem = problem;
   for (const Config& config : configs) {
     row.config = runner.family().Print(config);
-    if (!file.Has(row)) missing.push_back({config, 0, {}});
+    if (!file.Has(row)) missing.push_back({config, {}});
   }
   return missing;
 }

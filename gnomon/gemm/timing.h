@@ -12,9 +12,21 @@ namespace gnomon {
 
 using TimedCall = std::function<Status()>;
 
-/// Time of one call: calls back to back until `at_least` has passed, divided by their number.
-/// `calls` in: how many to make, 0: found here; out: how many were made.
-Result<Seconds> TimeCalls(const TimedCall& call, Seconds at_least, int& calls);
+/// Samples of one call's time. Those in which the system took a core away count only where there is no other.
+class Samples {
+ public:
+  /// Adds one sample: calls back to back for about `at_least`, divided by their number; taken again, a few
+  /// times, while it is disturbed.
+  Status Take(const TimedCall& call, Seconds at_least);
+  bool clean() const { return !clean_.empty(); }
+  bool empty() const { return clean_.empty() && disturbed_.empty(); }
+  /// Median of the clean samples; without one the least of the disturbed.
+  Seconds Time() const;
+
+ private:
+  int calls_ = 0;  // of one sample, found by the first
+  std::vector<double> clean_, disturbed_;
+};
 
 /// The middle value; of an even number the mean of the two. Empty is a broken invariant.
 double Median(std::vector<double> values);

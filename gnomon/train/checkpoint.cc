@@ -1,12 +1,13 @@
 // Checkpoints that survive a kill at any moment.
 //
-//   step_N.ckpt = magic, identity, step, position, losses, dense buffers, touched table rows, length, CRC-32
+//   step_N.ckpt = magic, identity, step, position, losses, dense buffers, touched table rows,
+//   length, CRC-32
 //
-// A table row's initial weight is a function of the seed and its Adagrad state is positive exactly if
-// training has touched it (state += mean g²), so only touched rows are kept: megabytes after a thousand
-// steps where the tables are gigabytes. The file is written aside, synced and renamed, and the older one is
-// removed only then. Reading goes over the file twice: the checksum first, so that nothing is loaded from a
-// damaged one.
+// A table row's initial weight is a function of the seed and its Adagrad state is positive exactly
+// if training has touched it (state += mean g²), so only touched rows are kept: megabytes after a
+// thousand steps where the tables are gigabytes. The file is written aside, synced and renamed, and
+// the older one is removed only then. Reading goes over the file twice: the checksum first, so that
+// nothing is loaded from a damaged one.
 
 #include "gnomon/train/checkpoint.h"
 
@@ -99,7 +100,8 @@ class Reader {
     std::uint64_t checksum = 0;
     for (std::uint64_t left = remaining_; left > 0;) {
       const std::size_t part = static_cast<std::size_t>(std::min<std::uint64_t>(left, kChunk));
-      if (std::fread(chunk.data(), 1, part, file_) != part) return Damaged("it cannot be read whole");
+      if (std::fread(chunk.data(), 1, part, file_) != part)
+        return Damaged("it cannot be read whole");
       checksum = Extend(checksum, chunk.data(), part);
       left -= part;
     }
@@ -114,7 +116,8 @@ class Reader {
   Status Raw(void* data, std::size_t bytes) {
     if (bytes > remaining_) return Damaged("a part of it is longer than the file");
     remaining_ -= bytes;
-    if (bytes > 0 && std::fread(data, 1, bytes, file_) != bytes) return Damaged("it cannot be read whole");
+    if (bytes > 0 && std::fread(data, 1, bytes, file_) != bytes)
+      return Damaged("it cannot be read whole");
     return Done{};
   }
   template <class T>
@@ -179,7 +182,8 @@ Status ReadTables(TableStorage& tables, Reader& reader) {
   std::vector<std::int64_t> touched(count);
   GNOMON_TRY(reader.Raw(touched.data(), count * sizeof(std::int64_t)));
   for (std::int64_t row : touched) {
-    if (row < 0 || row >= tables.total_rows()) return reader.Damaged("a row lies outside the tables");
+    if (row < 0 || row >= tables.total_rows())
+      return reader.Damaged("a row lies outside the tables");
     GNOMON_TRY(reader.Value(tables.state()[row]));
     GNOMON_TRY(reader.Raw(tables.weight() + row * tables.dim(),
                           static_cast<std::size_t>(tables.dim()) * sizeof(float)));
@@ -193,10 +197,12 @@ std::string FirstDifference(const std::string& mine, const std::string& theirs) 
   while (begin < mine.size()) {
     const std::size_t end = std::min(mine.find('\n', begin), mine.size());
     const std::string line = mine.substr(begin, end - begin);
-    const std::size_t their_end = std::min(theirs.find('\n', std::min(begin, theirs.size())), theirs.size());
+    const std::size_t their_end =
+        std::min(theirs.find('\n', std::min(begin, theirs.size())), theirs.size());
     const std::string their_line =
         begin < theirs.size() ? theirs.substr(begin, their_end - begin) : std::string("nothing");
-    if (line != their_line) return fmt::format("this run has \"{}\", the checkpoint \"{}\"", line, their_line);
+    if (line != their_line)
+      return fmt::format("this run has \"{}\", the checkpoint \"{}\"", line, their_line);
     begin = end + 1;
   }
   return "the checkpoint says more than this run";
@@ -226,8 +232,9 @@ std::string CheckpointIdentity(const Plan& plan, const SampleShape& shape, std::
   return text + fmt::format("seed {}\ndata {}\n", seed, data.empty() ? "synthetic" : data);
 }
 
-Status WriteCheckpoint(const std::string& folder, const std::string& identity, const TrainState& state,
-                       const TableStorage& tables, const std::vector<NamedBuffer>& buffers) {
+Status WriteCheckpoint(const std::string& folder, const std::string& identity,
+                       const TrainState& state, const TableStorage& tables,
+                       const std::vector<NamedBuffer>& buffers) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return Fault("cannot make the checkpoint folder: " + error.message(), folder);
@@ -274,7 +281,8 @@ Result<TrainState> ReadCheckpoint(const std::string& folder, const std::string& 
     }
   }
   if (newest_step < 0)
-    return BadInput("no checkpoint to resume from (step_N.ckpt); run without --resume first", folder);
+    return BadInput("no checkpoint to resume from (step_N.ckpt); run without --resume first",
+                    folder);
 
   Reader reader(newest.string());
   GNOMON_TRY(reader.Verify());
@@ -291,7 +299,8 @@ Result<TrainState> ReadCheckpoint(const std::string& folder, const std::string& 
   GNOMON_TRY(reader.Value(state.seed));
   std::uint64_t losses = 0, count = 0;
   GNOMON_TRY(reader.Value(losses));
-  if (losses > static_cast<std::uint64_t>(state.step)) return reader.Damaged("more losses than steps");
+  if (losses > static_cast<std::uint64_t>(state.step))
+    return reader.Damaged("more losses than steps");
   state.losses.resize(losses);
   GNOMON_TRY(reader.Raw(state.losses.data(), losses * sizeof(double)));
   GNOMON_TRY(reader.Value(count));

@@ -23,13 +23,15 @@ struct TrainState {
 std::string CheckpointIdentity(const Plan& plan, const SampleShape& shape, std::uint64_t seed,
                                const std::string& data);
 
-/// Writes step_N.ckpt aside, syncs, renames, then removes older ones. Fault: no space, no permission;
-/// the older checkpoint is whole then.
-Status WriteCheckpoint(const std::string& folder, const std::string& identity, const TrainState& state,
-                       const TableStorage& tables, const std::vector<NamedBuffer>& buffers);
+/// Writes step_N.ckpt aside, syncs, renames, then removes older ones. Fault: no space, no
+/// permission; the older checkpoint is whole then.
+Status WriteCheckpoint(const std::string& folder, const std::string& identity,
+                       const TrainState& state, const TableStorage& tables,
+                       const std::vector<NamedBuffer>& buffers);
 
-/// The newest checkpoint of the folder, into `tables` (after Reset with the same seed) and `buffers`. Error:
-/// none there, truncated or corrupt, or of another run (says what differs); memory is untouched then.
+/// The newest checkpoint of the folder, into `tables` (after Reset with the same seed) and
+/// `buffers`. Error: none there, truncated or corrupt, or of another run (says what differs);
+/// memory is untouched then.
 Result<TrainState> ReadCheckpoint(const std::string& folder, const std::string& identity,
                                   TableStorage& tables, const std::vector<NamedBuffer>& buffers);
 

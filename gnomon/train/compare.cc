@@ -1,13 +1,16 @@
 // Runs several plans in turn on the same data and says how fast each is and how well each learns.
 //
-//   speed:   after warm-up, blocks of equal time A B C A B C …; a block gives seconds per sample, so that a
+//   speed:   after warm-up, blocks of equal time A B C A B C …; a block gives seconds per sample,
+//   so that a
 //            disturbance of the machine falls on all arms alike
-//   quality: for each seed, each arm trains from scratch on the same samples in its own batch size, then
+//   quality: for each seed, each arm trains from scratch on the same samples in its own batch size,
+//   then
 //            its normalised entropy on the same held-out samples
 //
-// The arms share one set of tables: while timed they train it in turn (the time of a step does not depend on
-// the values), and a quality run resets it. So memory holds the tables once, whatever the number of arms; a
-// dense gradient of the tables is freed with its arm. Half of the time budget goes to speed, half to quality.
+// The arms share one set of tables: while timed they train it in turn (the time of a step does not
+// depend on the values), and a quality run resets it. So memory holds the tables once, whatever the
+// number of arms; a dense gradient of the tables is freed with its arm. Half of the time budget
+// goes to speed, half to quality.
 
 #include <fmt/format.h>
 
@@ -46,12 +49,15 @@ struct Comparison {
   }
 };
 
-Status CheckArms(const std::vector<Arm>& arms, const SampleShape& shape, std::int64_t max_table_rows) {
+Status CheckArms(const std::vector<Arm>& arms, const SampleShape& shape,
+                 std::int64_t max_table_rows) {
   for (const Arm& arm : arms) {
     GNOMON_ASSIGN(const SampleShape other, MakeSampleShape(arm.plan.model, max_table_rows));
     if (!(other == shape) || arm.plan.model.embedding_dim != arms.front().plan.model.embedding_dim)
-      return BadInput(fmt::format("arm '{}' has other tables or features than arm '{}': they cannot train on "
-                                  "the same data", arm.name, arms.front().name));
+      return BadInput(
+          fmt::format("arm '{}' has other tables or features than arm '{}': they cannot train on "
+                      "the same data",
+                      arm.name, arms.front().name));
   }
   return Done{};
 }
@@ -89,7 +95,8 @@ Status TimeArms(Comparison& comparison) {
   const CompareOptions& options = comparison.options;
   const auto count = static_cast<double>(arms.size());
   const double budget = options.time_budget.value / 2;
-  const int rounds = std::clamp(static_cast<int>(budget / (kShortestBlock * count)), kFewestRounds, kRounds);
+  const int rounds =
+      std::clamp(static_cast<int>(budget / (kShortestBlock * count)), kFewestRounds, kRounds);
   const double slice = budget / (count * rounds);
 
   std::int64_t samples_wanted = kTimingSamples;
@@ -107,8 +114,8 @@ Status TimeArms(Comparison& comparison) {
     const Plan& plan = arms[a].plan;
     GNOMON_ASSIGN(timed[a].network,
                   BuildNetwork(plan, comparison.shape, *comparison.tables, options.seed));
-    timed[a].batches.resize(static_cast<std::size_t>(
-        std::max<std::int64_t>(1, samples_wanted / plan.recipe.batch)));
+    timed[a].batches.resize(
+        static_cast<std::size_t>(std::max<std::int64_t>(1, samples_wanted / plan.recipe.batch)));
     for (std::size_t i = 0; i < timed[a].batches.size(); ++i)
       MakeBatch(comparison.shape, samples, static_cast<std::int64_t>(i) * plan.recipe.batch,
                 plan.recipe.batch, timed[a].network->layout(), timed[a].batches[i]);
@@ -198,7 +205,8 @@ Result<CompareResult> ComparePlans(const std::vector<Arm>& arms, const CompareOp
   if (arms.empty()) return BadInput("nothing to compare");
   if (options.time_budget.value <= 0) return BadInput("the time budget must be positive");
   if (options.seeds < 0) return BadInput("the number of seeds must not be negative");
-  GNOMON_ASSIGN(SampleShape shape, MakeSampleShape(arms.front().plan.model, options.max_table_rows));
+  GNOMON_ASSIGN(SampleShape shape,
+                MakeSampleShape(arms.front().plan.model, options.max_table_rows));
   GNOMON_TRY(CheckArms(arms, shape, options.max_table_rows));
   Comparison comparison{.arms = arms, .options = options, .shape = std::move(shape)};
   for (const Arm& arm : arms) {

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Random numbers as a pure function of a seed and counters: sample j, row r or weight i is the same
-/// whatever was drawn before, on any number of threads.
+/// Random numbers as a pure function of a seed and counters: sample j, row r or weight i is the
+/// same whatever was drawn before, on any number of threads.
 
 #include <cstdint>
 

@@ -1,12 +1,13 @@
 // Reads the Kaggle Criteo TSV as a stream, plain or gzip, without holding the file.
 //
-//   count x     -> log(1 + max(x, 0)); a missing one counts as 0, so does a negative one (-1 and -2 occur)
-//   category c  -> row 1 + hash(table, c) mod (rows - 1); a missing one is row 0
+//   count x     -> log(1 + max(x, 0)); a missing one counts as 0, so does a negative one (-1 and -2
+//   occur) category c  -> row 1 + hash(table, c) mod (rows - 1); a missing one is row 0
 //
-// A line with a wrong number of fields, a label other than 0 or 1, a count that is no finite number or a
-// category that is not hexadecimal is skipped and reported with its number, up to a limit. Every tenth good
-// line is held out until enough are; after the last line the stream starts again, so a small file can be
-// trained on for many steps. A truncated gzip is an error when the stream reaches its end.
+// A line with a wrong number of fields, a label other than 0 or 1, a count that is no finite number
+// or a category that is not hexadecimal is skipped and reported with its number, up to a limit.
+// Every tenth good line is held out until enough are; after the last line the stream starts again,
+// so a small file can be trained on for many steps. A truncated gzip is an error when the stream
+// reaches its end.
 
 #include "gnomon/train/data_criteo.h"
 
@@ -64,8 +65,8 @@ Status ParseCriteoLine(std::string_view line, const SampleShape& shape, Samples&
     begin = tab + 1;
   }
   if (fields != kFields)
-    return BadInput(fmt::format("{} fields; a line has {} (label, 13 counts, 26 categories)", fields,
-                                kFields));
+    return BadInput(
+        fmt::format("{} fields; a line has {} (label, 13 counts, 26 categories)", fields, kFields));
   if (field[0] != "0" && field[0] != "1")
     return BadInput(fmt::format("label '{}' is neither 0 nor 1", field[0]));
 
@@ -96,8 +97,9 @@ class CriteoStream final : public SampleSource {
     errno = 0;
     file_ = gzopen(options_.path.c_str(), "rb");
     if (!file_) {
-      return BadInput(fmt::format("cannot open the data: {}", std::strerror(errno ? errno : ENOMEM)),
-                      options_.path);
+      return BadInput(
+          fmt::format("cannot open the data: {}", std::strerror(errno ? errno : ENOMEM)),
+          options_.path);
     }
     gzbuffer(file_, kReadBuffer);
     line_number_ = good_ = train_position_ = 0;
@@ -129,7 +131,8 @@ class CriteoStream final : public SampleSource {
     Close();
     if (samples.count == 0)
       return BadInput(fmt::format("{} usable lines are too few to hold any out (every {}th is)",
-                                  good_, kHoldOutEvery), options_.path);
+                                  good_, kHoldOutEvery),
+                      options_.path);
     return Done{};
   }
 
@@ -148,8 +151,7 @@ class CriteoStream final : public SampleSource {
     while (samples.count == before) {
       bool wrapped = false;
       GNOMON_TRY(NextLine(samples, held_out, wrapped));
-      if (wrapped && ++wraps > 1)
-        return BadInput("no usable line to train on", options_.path);
+      if (wrapped && ++wraps > 1) return BadInput("no usable line to train on", options_.path);
       if (wrapped) {
         const std::int64_t position = train_position_;
         GNOMON_TRY(Open());
@@ -206,8 +208,9 @@ class CriteoStream final : public SampleSource {
       if (code == Z_BUF_ERROR)
         return BadInput("the gzip stream ends early: the file is truncated", options_.path);
       if (code != Z_OK && code != Z_STREAM_END)
-        return BadInput(fmt::format("cannot read: {}", code == Z_ERRNO ? std::strerror(errno) : what),
-                        options_.path);
+        return BadInput(
+            fmt::format("cannot read: {}", code == Z_ERRNO ? std::strerror(errno) : what),
+            options_.path);
       end = true;
       return Done{};
     }
@@ -229,8 +232,8 @@ class CriteoStream final : public SampleSource {
 }  // namespace
 
 Result<std::unique_ptr<SampleSource>> OpenCriteo(const CriteoOptions& options) {
-  if (options.shape.dense_features != kCriteoCounts || options.shape.tables() != kCriteoCategories ||
-      options.shape.lookups() != kCriteoCategories) {
+  if (options.shape.dense_features != kCriteoCounts ||
+      options.shape.tables() != kCriteoCategories || options.shape.lookups() != kCriteoCategories) {
     return BadInput(
         fmt::format("a Criteo line has 13 counts and 26 categories; the model wants {} and {} ({} "
                     "lookups)",

@@ -1,15 +1,18 @@
-// Synthetic click data: sample j is a pure function of (seed, j), so any batch size, thread count or
-// resume sees the same samples.
+// Synthetic click data: sample j is a pure function of (seed, j), so any batch size, thread count
+// or resume sees the same samples.
 //
-//   row of a table:  rank = ((N+1)^(1-s) - 1)·u + 1)^(1/(1-s)), the continuous power law of exponent s cut
-//                    at N; ranks are then scattered over the rows, as hashing does to real categories
+//   row of a table:  rank = ((N+1)^(1-s) - 1)·u + 1)^(1/(1-s)), the continuous power law of
+//   exponent s cut
+//                    at N; ranks are then scattered over the rows, as hashing does to real
+//                    categories
 //   dense feature:   log(1 + 4·Exp(1)), shaped like a log-transformed count
-//   label:           Bernoulli(sigmoid(bias + Σ row effects + Σ products of pairs + dense weights · x))
+//   label:           Bernoulli(sigmoid(bias + Σ row effects + Σ products of pairs + dense weights ·
+//   x))
 //
-// The teacher's effects are hashes of (table, row): nothing is stored, so tables of any size cost nothing.
-// Shares of the logit's variance (kTableVariance and so on) leave a Bayes-optimal normalised entropy near
-// 0.85; the bias gives the base rate under the probit approximation of a normal logit (MacKay 1992).
-// Not modelled: drift over time, correlated categories.
+// The teacher's effects are hashes of (table, row): nothing is stored, so tables of any size cost
+// nothing. Shares of the logit's variance (kTableVariance and so on) leave a Bayes-optimal
+// normalised entropy near 0.85; the bias gives the base rate under the probit approximation of a
+// normal logit (MacKay 1992). Not modelled: drift over time, correlated categories.
 
 #include "gnomon/train/data_synthetic.h"
 
@@ -45,11 +48,13 @@ struct TableDraw {
     const double x = logarithmic ? std::exp(span * u) : std::pow(1 + span * u, inverse);
     const auto rank = std::min<std::uint64_t>(static_cast<std::uint64_t>(x - 1),
                                               static_cast<std::uint64_t>(rows - 1));
-    return static_cast<std::int64_t>((rank * multiplier + shift) % static_cast<std::uint64_t>(rows));
+    return static_cast<std::int64_t>((rank * multiplier + shift) %
+                                     static_cast<std::uint64_t>(rows));
   }
 };
 
-TableDraw MakeTableDraw(std::int64_t rows, double exponent, std::uint64_t seed, std::uint64_t table) {
+TableDraw MakeTableDraw(std::int64_t rows, double exponent, std::uint64_t seed,
+                        std::uint64_t table) {
   TableDraw draw;
   draw.rows = rows;
   const double end = static_cast<double>(rows) + 1;
@@ -87,8 +92,8 @@ class SyntheticSource final : public SampleSource {
                          kDenseDeviation);
     }
     const double variance = kTableVariance + (pairs_.empty() ? 0 : kPairVariance) + kDenseVariance;
-    bias_ = std::log(kClickRate / (1 - kClickRate)) *
-            std::sqrt(1 + std::numbers::pi * variance / 8);
+    bias_ =
+        std::log(kClickRate / (1 - kClickRate)) * std::sqrt(1 + std::numbers::pi * variance / 8);
   }
 
   Status Read(std::int64_t first, std::int64_t count, Samples& samples) override {
@@ -153,11 +158,13 @@ class SyntheticSource final : public SampleSource {
       sum += Effect(seed_, kPairStream, a, sample[Column(a)]) *
              Effect(seed_, kPairStream, b, sample[Column(b)]);
     }
-    return sum * std::sqrt(kPairVariance / static_cast<double>(std::max<std::size_t>(1, pairs_.size())));
+    return sum *
+           std::sqrt(kPairVariance / static_cast<double>(std::max<std::size_t>(1, pairs_.size())));
   }
   std::int64_t Column(std::size_t table) const {
     return std::accumulate(shape_.hot.begin(),
-                           shape_.hot.begin() + static_cast<std::ptrdiff_t>(table), std::int64_t{0});
+                           shape_.hot.begin() + static_cast<std::ptrdiff_t>(table),
+                           std::int64_t{0});
   }
 
   SampleShape shape_;

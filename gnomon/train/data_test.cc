@@ -149,7 +149,8 @@ TEST_F(CriteoFile, ReadsGzipAndSaysWhenItIsTruncated) {
 TEST(OpenCriteo, RefusesAModelOfAnotherShape) {
   SampleShape shape = CriteoShape();
   shape.dense_features = 4;
-  EXPECT_THAT(OpenCriteo({.path = "x", .shape = shape}).error().Text(), HasSubstr("13 counts and 26"));
+  EXPECT_THAT(OpenCriteo({.path = "x", .shape = shape}).error().Text(),
+              HasSubstr("13 counts and 26"));
 }
 
 SampleShape SmallShape() {
@@ -167,7 +168,8 @@ TEST(Synthetic, SamplesDoNotDependOnBatchSizeOrThreads) {
   for (std::int64_t first : {0, 64, 299}) {
     const std::int64_t count = std::min<std::int64_t>(64, 300 - first);
     ASSERT_TRUE(source->Read(first, count, part).ok());
-    EXPECT_TRUE(std::equal(part.indices.begin(), part.indices.end(), whole.indices.begin() + first * 7));
+    EXPECT_TRUE(
+        std::equal(part.indices.begin(), part.indices.end(), whole.indices.begin() + first * 7));
     EXPECT_TRUE(std::equal(part.dense.begin(), part.dense.end(), whole.dense.begin() + first * 5));
     EXPECT_TRUE(std::equal(part.labels.begin(), part.labels.end(), whole.labels.begin() + first));
   }
@@ -217,10 +219,12 @@ TEST(MakeBatch, LayoutsNameTheSameRows) {
   EXPECT_EQ(major.dense[5], 0);  // padding
   EXPECT_EQ(major.dense[2 * 8], samples.dense[0]) << "sample 10 is sample 0 again";
   EXPECT_EQ(major.indices, per_table.indices);
-  EXPECT_THAT(std::vector<std::int64_t>(per_table.offsets.begin() + 4, per_table.offsets.begin() + 8),
-              ElementsAre(0, 3, 6, 9));
+  EXPECT_THAT(
+      std::vector<std::int64_t>(per_table.offsets.begin() + 4, per_table.offsets.begin() + 8),
+      ElementsAre(0, 3, 6, 9));
   EXPECT_EQ(major.offsets.back(), 28);
-  // Table 1 of sample 2 of the batch: major order against merged rows, which are shifted by table 0's 7.
+  // Table 1 of sample 2 of the batch: major order against merged rows, which are shifted by table
+  // 0's 7.
   for (std::size_t h = 0; h < 3; ++h)
     EXPECT_EQ(major.indices[4 + 2 * 3 + h] + 7, merged.indices[2 * 7 + 1 + h]);
   EXPECT_THAT(std::vector<std::int64_t>(merged.offsets.begin(), merged.offsets.begin() + 5),

@@ -1,8 +1,9 @@
 // A linear layer: parameters, state, and the choice of kernels for its forward, dgrad and wgrad.
 //
-// Under GemmBackend::kGnomon each GEMM runs the config that the plan names for it ("bottom1.wgrad"); for one
-// that the plan does not name, gemm/select.h picks now. Under kLibrary LibTorch's own GEMM runs, with bias
-// and ReLU as operators of their own unless the recipe fuses them.
+// Under GemmBackend::kGnomon each GEMM runs the config that the plan names for it
+// ("bottom1.wgrad"); for one that the plan does not name, gemm/select.h picks now. Under kLibrary
+// LibTorch's own GEMM runs, with bias and ReLU as operators of their own unless the recipe fuses
+// them.
 
 #include "gnomon/train/dense_layer.h"
 
@@ -25,7 +26,8 @@ std::uint64_t HashName(const std::string& name) {
   return hash;
 }
 
-Result<Config> KernelFor(const std::string& op, const Problem& problem, const Plan& plan, int threads) {
+Result<Config> KernelFor(const std::string& op, const Problem& problem, const Plan& plan,
+                         int threads) {
   if (const auto named = plan.kernels.find(op); named != plan.kernels.end()) {
     auto parsed = cpu::GemmFamily().Parse(named->second);
     if (!parsed.ok()) return BadInput(parsed.error().message, "kernels." + op);
@@ -44,10 +46,13 @@ Result<LinearKernels> ChooseKernels(const LayerSpec& spec, const Plan& plan, int
   Problem forward{.m = m, .n = n, .k = k, .layout = Layout::kNT, .dtype = dtype};
   forward.dtype_out = spec.logit ? DType::kFp32 : dtype;
   const bool relu_inside = spec.relu && plan.recipe.fused_linear;
-  forward.epilogue = relu_inside ? Epilogue::kBiasRelu : spec.bias ? Epilogue::kBias : Epilogue::kNone;
+  forward.epilogue = relu_inside ? Epilogue::kBiasRelu
+                     : spec.bias ? Epilogue::kBias
+                                 : Epilogue::kNone;
   GNOMON_ASSIGN(kernels.forward, KernelFor(spec.op + ".fwd", forward, plan, threads));
   if (spec.input_gradient) {
-    Problem dgrad{.m = m, .n = k, .k = n, .layout = Layout::kNN, .dtype = dtype, .dtype_out = dtype};
+    Problem dgrad{
+        .m = m, .n = k, .k = n, .layout = Layout::kNN, .dtype = dtype, .dtype_out = dtype};
     GNOMON_ASSIGN(kernels.dgrad, KernelFor(spec.op + ".dgrad", dgrad, plan, threads));
   }
   Problem wgrad{.m = n, .n = k, .k = m, .layout = Layout::kTN, .dtype = dtype};
@@ -72,7 +77,8 @@ at::Tensor InitialWeight(const LayerSpec& spec, std::uint64_t seed) {
 
 }  // namespace
 
-Result<DenseLayer> BuildLayer(const LayerSpec& spec, const Plan& plan, std::uint64_t seed, int threads) {
+Result<DenseLayer> BuildLayer(const LayerSpec& spec, const Plan& plan, std::uint64_t seed,
+                              int threads) {
   const Recipe& recipe = plan.recipe;
   const bool bf16 = recipe.dtype == DType::kBf16;
   const bool ours = recipe.gemm_backend == GemmBackend::kGnomon;
@@ -111,7 +117,8 @@ at::Tensor Apply(const DenseLayer& layer, const Recipe& recipe, const at::Tensor
 
 void RefreshCopy(DenseLayer& layer) {
   at::NoGradGuard no_grad;
-  if (layer.arguments.weight_copy.defined()) layer.arguments.weight_copy.copy_(layer.arguments.weight);
+  if (layer.arguments.weight_copy.defined())
+    layer.arguments.weight_copy.copy_(layer.arguments.weight);
 }
 
 }  // namespace gnomon::train

@@ -1,8 +1,9 @@
 // The module's one exported symbol, and what is set up once when it is loaded.
 //
-// No exception leaves: LibTorch reports by throwing, which becomes an Error here. LibTorch's own GEMM comes
-// from the system's BLAS; Debian's default is the reference one at about 1 GFLOP/s, which would make every
-// baseline meaningless, so training refuses it and names the package that replaces it.
+// No exception leaves: LibTorch reports by throwing, which becomes an Error here. LibTorch's own
+// GEMM comes from the system's BLAS; Debian's default is the reference one at about 1 GFLOP/s,
+// which would make every baseline meaningless, so training refuses it and names the package that
+// replaces it.
 
 #include "gnomon/train/engine.h"
 
@@ -22,7 +23,8 @@
 namespace gnomon::train {
 namespace {
 
-// Any optimised BLAS is far above this on one core (dozens of GFLOP/s), the reference one below (1 to 3).
+// Any optimised BLAS is far above this on one core (dozens of GFLOP/s), the reference one below (1
+// to 3).
 constexpr double kSlowestBlas = 5e9;
 constexpr int kTries = 20;  // on a busy machine one of them runs undisturbed
 
@@ -43,9 +45,11 @@ double BlasRate() {
 Status CheckBlas() {
   static const double rate = BlasRate();
   if (rate >= kSlowestBlas) return Done{};
-  return Fault(fmt::format("LibTorch multiplies matrices at {:.1f} GFLOP/s here: the system's BLAS is the "
-                           "slow reference one; apt-get install libopenblas0-openmp (then check "
-                           "update-alternatives --display libblas.so.3-x86_64-linux-gnu)", rate / 1e9));
+  return Fault(
+      fmt::format("LibTorch multiplies matrices at {:.1f} GFLOP/s here: the system's BLAS is the "
+                  "slow reference one; apt-get install libopenblas0-openmp (then check "
+                  "update-alternatives --display libblas.so.3-x86_64-linux-gnu)",
+                  rate / 1e9));
 }
 
 // Runs `work` after the process is set up, with exceptions turned into errors.
@@ -82,7 +86,8 @@ class LibTorchEngine final : public Engine {
 }  // namespace
 }  // namespace gnomon::train
 
-extern "C" __attribute__((visibility("default"))) const gnomon::train::Engine* gnomon_train_engine() {
+extern "C" __attribute__((visibility("default"))) const gnomon::train::Engine*
+gnomon_train_engine() {
   static const gnomon::train::LibTorchEngine engine;
   return &engine;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The trainer's face: no LibTorch type crosses it, so that the command line loads LibTorch only when a
-/// plan is really run (libgnomon_train.so, opened by train/load_engine.h).
+/// The trainer's face: no LibTorch type crosses it, so that the command line loads LibTorch only
+/// when a plan is really run (libgnomon_train.so, opened by train/load_engine.h).
 
 #include <cstdint>
 #include <functional>
@@ -45,14 +45,15 @@ struct TrainResult {
 
 /// Several plans in turn on the same data, interleaved in blocks after warm-up.
 struct CompareOptions {
-  Seconds time_budget{60};       ///< measuring; warm-up and set-up stand outside it
-  int seeds = 3;                 ///< of the quality runs
-  std::int64_t quality_samples = 0;  ///< trained per arm and seed; 0: as the time budget allows, equal for all arms
+  Seconds time_budget{60};  ///< measuring; warm-up and set-up stand outside it
+  int seeds = 3;            ///< of the quality runs
+  std::int64_t quality_samples =
+      0;  ///< trained per arm and seed; 0: as the time budget allows, equal for all arms
   std::uint64_t seed = 1;
   std::string data;
   std::int64_t max_table_rows = 0;
   std::int64_t eval_samples = 50000;  ///< held out, the same for all arms of a seed
-  ProgressCallback progress;     ///< parts of the whole, of a thousand
+  ProgressCallback progress;          ///< parts of the whole, of a thousand
 };
 
 struct ArmResult {

@@ -2,11 +2,13 @@
 //
 //   op_us, backward_op_us   a long chain of operators on 16 values, time / length, each way
 //   gemm_efficiency         at::mm on large squares over the device's sustained peak, by dtype
-//   *_ns                    one per entry of cost/primitives.h, each the operator that it names, at shapes
+//   *_ns                    one per entry of cost/primitives.h, each the operator that it names, at
+//   shapes
 //                           of a DLRM step (dim 16, 26 tables, batch 2048), time / items
 //
-// Each is the median of repeated calls over about a tenth of a second. Two primitives of our embedding
-// backward come from two workloads: few rows looked up often (keys alone), and every row once (keys + rows).
+// Each is the median of repeated calls over about a tenth of a second. Two primitives of our
+// embedding backward come from two workloads: few rows looked up often (keys alone), and every row
+// once (keys + rows).
 
 #include "gnomon/train/framework_calibration.h"
 
@@ -38,7 +40,8 @@ constexpr std::int64_t kLookups = kBatch * kTables;
 // Median seconds of `work`, which prepares nothing; `before` runs untimed ahead of each call.
 double MedianSeconds(const std::function<void()>& work, const std::function<void()>& before = {}) {
   std::vector<double> times;
-  for (const double start = Now(); times.size() < kFewestRuns + 1 || Now() - start < kProbeSeconds;) {
+  for (const double start = Now();
+       times.size() < kFewestRuns + 1 || Now() - start < kProbeSeconds;) {
     if (before) before();
     const double begin = Now();
     work();
@@ -47,6 +50,9 @@ double MedianSeconds(const std::function<void()>& work, const std::function<void
   times.erase(times.begin());  // the first call warms up
   return Median(std::move(times));
 }
+
+// As many as the spread of the measurements leaves meaning to.
+double FourDigits(double value) { return std::stod(fmt::format("{:.4g}", value)); }
 
 std::string Today() {
   const std::time_t now = std::time(nullptr);
@@ -76,9 +82,9 @@ class FrameworkCalibration {
  private:
   Status State(const std::string& key, double value, const std::string& how) {
     return SetFact(device_, "framework." + key,
-                   {value, FactKind::kMeasured,
-                    fmt::format("gnomon device calibrate: {}, LibTorch {}, {} threads", how, TORCH_VERSION,
-                                device_.units),
+                   {FourDigits(value), FactKind::kMeasured,
+                    fmt::format("gnomon device calibrate: {}, LibTorch {}, {} threads", how,
+                                TORCH_VERSION, device_.units),
                     Today()});
   }
   Status StateItem(const std::string& primitive, double seconds, const std::string& how) {
@@ -127,7 +133,8 @@ class FrameworkCalibration {
     };
     const double lookups = static_cast<double>(kLookups);
     GNOMON_TRY(StateItem("embedding_row", MedianSeconds(forward) / lookups, "embedding_bag"));
-    return StateItem("lookup_grad_row", MedianSeconds([&] { pooled.backward(gradient); }, forward) / lookups,
+    return StateItem("lookup_grad_row",
+                     MedianSeconds([&] { pooled.backward(gradient); }, forward) / lookups,
                      "sparse backward of embedding_bag");
   }
 
@@ -144,7 +151,8 @@ class FrameworkCalibration {
       const double time = MedianSeconds([&] { gradient.coalesce(); }, [&] { gradient = make(); });
       per_level += time / (static_cast<double>(n) * std::log2(static_cast<double>(n))) / 2;
 
-      at::Tensor weight = at::zeros({kRows, kDim}).set_requires_grad(true), state = at::zeros({kRows});
+      at::Tensor weight = at::zeros({kRows, kDim}).set_requires_grad(true),
+                 state = at::zeros({kRows});
       const at::Tensor coalesced = make().coalesce();
       weight.mutable_grad() = coalesced;
       const double update = MedianSeconds([&] { StockRowwiseAdagrad(weight, state, 0.01, 1e-8); });
@@ -161,29 +169,33 @@ class FrameworkCalibration {
     const c10::List<c10::optional<at::Tensor>> index({c10::nullopt, triangle[0], triangle[1]});
     for (const bool half : {false, true}) {
       if (half && device_.SustainedPeak(DType::kBf16).value <= 0) continue;
-      const at::Tensor z = at::randn({kBatch, kVectors, kDim}).to(half ? at::kBFloat16 : at::kFloat);
+      const at::Tensor z =
+          at::randn({kBatch, kVectors, kDim}).to(half ? at::kBFloat16 : at::kFloat);
       const double time = MedianSeconds([&] { at::bmm(z, z.transpose(1, 2)); });
-      GNOMON_TRY(StateItem(half ? "bmm_item_half" : "bmm_item_fp32", time / static_cast<double>(kBatch),
-                           "bmm of 27 x 27 x 16"));
+      GNOMON_TRY(StateItem(half ? "bmm_item_half" : "bmm_item_fp32",
+                           time / static_cast<double>(kBatch), "bmm of 27 x 27 x 16"));
     }
     const at::Tensor dots = at::randn({kBatch, kVectors, kVectors});
-    GNOMON_TRY(StateItem("index_element",
-                         MedianSeconds([&] { at::index(dots, index); }) / (static_cast<double>(kBatch) * pairs),
+    GNOMON_TRY(StateItem("index_element", MedianSeconds([&] {
+                                            at::index(dots, index);
+                                          }) / (static_cast<double>(kBatch) * pairs),
                          "z[:, i, j]"));
     for (const bool near : {true, false}) {
       const std::int64_t batch = near ? kBatch / 32 : kBatch;  // 187 KB, or 6 MB
       at::Tensor target = at::zeros({batch, kVectors, kVectors});
       const at::Tensor values = at::randn({batch, static_cast<std::int64_t>(pairs)});
-      const double time = MedianSeconds([&] { target.index_put_(index, values, /*accumulate=*/true); });
+      const double time =
+          MedianSeconds([&] { target.index_put_(index, values, /*accumulate=*/true); });
       GNOMON_TRY(StateItem(near ? "index_put_near" : "index_put_far",
-                           time / (static_cast<double>(batch) * pairs), "accumulating z[:, i, j] = v"));
+                           time / (static_cast<double>(batch) * pairs),
+                           "accumulating z[:, i, j] = v"));
     }
     return Done{};
   }
 
-  // Lookups of every table, table-major; `spread` rows of each are used in turn.
+  // Lookups of every table, table-major, at rows scattered over it as real keys are.
   Status OurEmbedding() {
-    constexpr std::int64_t kRows = kBatch, kFew = 16;
+    constexpr std::int64_t kRows = 1 << 16, kFew = 64;
     std::vector<float> weight(static_cast<std::size_t>(kTables * kRows * kDim), 0.1f);
     std::vector<float> state(static_cast<std::size_t>(kTables * kRows), 1.0f);
     std::vector<float> pooled(static_cast<std::size_t>(kLookups * kDim), 0.01f);
@@ -194,28 +206,31 @@ class FrameworkCalibration {
     std::vector<std::int64_t> offsets(static_cast<std::size_t>(kLookups + 1));
     std::iota(offsets.begin(), offsets.end(), 0);
     const auto spread = [&](std::int64_t rows) {
-      constexpr std::int64_t kStride = 769;  // odd: a permutation of a power of two
+      constexpr std::int64_t kScatter = 40503;  // odd: no two of the rows meet
       for (std::int64_t i = 0; i < kLookups; ++i)
-        indices[static_cast<std::size_t>(i)] = i % kBatch * kStride % rows;
+        indices[static_cast<std::size_t>(i)] = i % rows * kScatter % kRows;
     };
     const cpu::EmbeddingLookups lookups{.batch = kBatch, .indices = indices, .offsets = offsets};
     const auto update = [&] {
-      cpu::EmbeddingBackwardAdagrad(tables, kDim, lookups, pooled.data(), DType::kFp32, {1e-6f, 1e-8f},
-                                    device_.units);
+      cpu::EmbeddingBackwardAdagrad(tables, kDim, lookups, pooled.data(), DType::kFp32,
+                                    {1e-6f, 1e-8f}, device_.units);
     };
     spread(kFew);
-    const double keys = MedianSeconds(update);
-    spread(kRows);
-    const double all = MedianSeconds(update);
     Status done = Done{};
     const double lookup = MedianSeconds([&] {
-      done = cpu::EmbeddingForward(tables, kDim, lookups, pooled.data(), DType::kFp32, device_.units);
+      done =
+          cpu::EmbeddingForward(tables, kDim, lookups, pooled.data(), DType::kFp32, device_.units);
     });
+    const double keys = MedianSeconds(update);
+    spread(kBatch);
+    const double all = MedianSeconds(update);
     GNOMON_TRY(done);
     const double count = static_cast<double>(kLookups);
-    GNOMON_TRY(StateItem("fused_lookup_row", lookup / count, "our embedding bag"));
-    GNOMON_TRY(StateItem("fused_update_key", keys / count, "our embedding backward, 16 rows a table"));
-    return StateItem("fused_update_row", (all - keys) / count, "our embedding backward, every row once");
+    GNOMON_TRY(StateItem("fused_lookup_row", lookup / count, "our embedding bag, 64 rows a table"));
+    GNOMON_TRY(
+        StateItem("fused_update_key", keys / count, "our embedding backward, 64 rows a table"));
+    return StateItem("fused_update_row", (all - keys) / count,
+                     "our embedding backward, every row once");
   }
 
   Device& device_;

@@ -1,13 +1,14 @@
 // Finds and opens libgnomon_train.so.
 //
-// Linking LibTorch would cost every command its 0.4 s of start; so the trainer is a module that is opened on
-// demand, and a machine without LibTorch still runs everything else. $GNOMON_TRAIN_ENGINE names another
-// build of it and is then the only place looked at.
+// Linking LibTorch would cost every command its 0.4 s of start; so the trainer is a module that is
+// opened on demand, and a machine without LibTorch still runs everything else. $GNOMON_TRAIN_ENGINE
+// names another build of it and is then the only place looked at.
 //
-// LibTorch's BLAS is settled here too. Debian has alternatives of their own for libblas.so.3 and for the
-// libopenblas.so.0 that it needs; where both OpenBLAS builds are installed the second one stays at the build
-// with its own threads, which then contend with LibTorch's OpenMP team for the cores (a factor of 2 to 5 in
-// every operator around a GEMM). The OpenMP build, if it is there, is therefore loaded first.
+// LibTorch's BLAS is settled here too. Debian has alternatives of their own for libblas.so.3 and
+// for the libopenblas.so.0 that it needs; where both OpenBLAS builds are installed the second one
+// stays at the build with its own threads, which then contend with LibTorch's OpenMP team for the
+// cores (a factor of 2 to 5 in every operator around a GEMM). The OpenMP build, if it is there, is
+// therefore loaded first.
 
 #include "gnomon/train/load_engine.h"
 
@@ -42,7 +43,8 @@ void PreferOpenMpBlas() {
   std::error_code error;
   const auto chosen = std::filesystem::canonical(folder / "libopenblas.so.0", error);
   if (error || chosen.string().find("pthread") == std::string::npos) return;
-  // By its soname it now stands for every libopenblas.so.0 that follows; other libraries see none of it.
+  // By its soname it now stands for every libopenblas.so.0 that follows; other libraries see none
+  // of it.
   dlopen((folder / "openblas-openmp" / "libopenblas.so.0").c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
@@ -55,12 +57,14 @@ Result<const Engine*> Open() {
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
       const char* why = dlerror();
-      return BadInput(fmt::format("the trainer cannot be loaded ({}); {}", why ? why : "unknown", kAdvice),
-                      path);
+      return BadInput(
+          fmt::format("the trainer cannot be loaded ({}); {}", why ? why : "unknown", kAdvice),
+          path);
     }
     const auto engine =
         reinterpret_cast<const Engine* (*)()>(dlsym(library, "gnomon_train_engine"));
-    if (!engine) return BadInput("this library is no trainer: gnomon_train_engine is missing", path);
+    if (!engine)
+      return BadInput("this library is no trainer: gnomon_train_engine is missing", path);
     return engine();
   }
   return BadInput(fmt::format("the trainer {} is not installed (looked for {}); {}", kLibrary,

@@ -2,7 +2,8 @@
 //
 //   log loss = mean of log(1 + e^z) - y·z           (the stable form of cross entropy on a logit z)
 //   NE       = log loss / H(p), H(p) = -p·ln p - (1-p)·ln(1-p), p = share of positive labels
-//   AUC      = (Σ ranks of positives - P(P+1)/2) / (P·N)     (Mann-Whitney; ties share their mean rank)
+//   AUC      = (Σ ranks of positives - P(P+1)/2) / (P·N)     (Mann-Whitney; ties share their mean
+//   rank)
 
 #include "gnomon/train/metrics.h"
 

@@ -29,7 +29,8 @@ TEST(Metrics, LargeLogitsDoNotOverflow) {
 
 TEST(Metrics, AreaUnderCurveCountsOrderedPairsAndHalfOfTies) {
   // Positives score 3 and 1, negatives 1 and 0: of four pairs three are ordered, one is tied.
-  EXPECT_DOUBLE_EQ(AreaUnderCurve(std::vector<float>{3, 1, 1, 0}, std::vector<float>{1, 1, 0, 0}), 3.5 / 4);
+  EXPECT_DOUBLE_EQ(AreaUnderCurve(std::vector<float>{3, 1, 1, 0}, std::vector<float>{1, 1, 0, 0}),
+                   3.5 / 4);
   EXPECT_DOUBLE_EQ(AreaUnderCurve(std::vector<float>{1, 1, 1}, std::vector<float>{1, 0, 0}), 0.5);
   EXPECT_DOUBLE_EQ(AreaUnderCurve(std::vector<float>{0, 1}, std::vector<float>{1, 0}), 0);
 }

@@ -1,11 +1,12 @@
 // Builds a plan's model and runs its training step.
 //
-//   step = forward, loss, backward, dense optimiser, embedding optimiser (unless the backward was it)
+//   step = forward, loss, backward, dense optimiser, embedding optimiser (unless the backward was
+//   it)
 //
-// Every lever of the recipe is a choice made here at build time between LibTorch's operators (stock_path.h)
-// and ours (ops.h); any combination works, so that each lever can be timed alone. Under bf16 the stock
-// operators run in CPU autocast; ours read bf16 weight copies and pass bf16 activations on. Master weights,
-// weight gradients, logits and loss are fp32 in both.
+// Every lever of the recipe is a choice made here at build time between LibTorch's operators
+// (stock_path.h) and ours (ops.h); any combination works, so that each lever can be timed alone.
+// Under bf16 the stock operators run in CPU autocast; ours read bf16 weight copies and pass bf16
+// activations on. Master weights, weight gradients, logits and loss are fp32 in both.
 
 #include "gnomon/train/network.h"
 
@@ -55,7 +56,10 @@ class LibTorchNetwork final : public Network {
   void Predict(const Batch& batch, std::span<float> logits) override;
   std::vector<NamedBuffer> Buffers() override;
   void Refresh() override;
-  void Activate() override { at::set_num_threads(threads_); }
+  void Activate() override {
+    // Setting it makes LibTorch build its second thread pool anew, whether it changes or not.
+    if (at::get_num_threads() != threads_) at::set_num_threads(threads_);
+  }
 
  private:
   void BuildTables();
@@ -122,8 +126,8 @@ void LibTorchNetwork::BuildTables() {
   for (std::int64_t t = 0; t < count; ++t) {
     const std::int64_t base = merged ? 0 : storage_.base(t);
     const std::int64_t rows = merged ? storage_.total_rows() : storage_.rows(t);
-    table_weights_.push_back(
-        at::from_blob(storage_.weight() + base * dim, {rows, dim}, at::kFloat).set_requires_grad(true));
+    table_weights_.push_back(at::from_blob(storage_.weight() + base * dim, {rows, dim}, at::kFloat)
+                                 .set_requires_grad(true));
     table_states_.push_back(at::from_blob(storage_.state() + base, {rows}, at::kFloat));
   }
   fused_bag_.weight = table_weights_.front();
@@ -137,7 +141,8 @@ void LibTorchNetwork::BuildTables() {
 Result<BuiltBlock> LibTorchNetwork::BuildBlock(const Block& block, bool last, std::uint64_t seed) {
   BuiltBlock built;
   built.block = &block;
-  built.padded_in = block.type == Block::Type::kMlp ? PaddedInput(block, plan_.recipe) : block.in_width;
+  built.padded_in =
+      block.type == Block::Type::kMlp ? PaddedInput(block, plan_.recipe) : block.in_width;
   const bool raw_input = block.inputs.size() == 1 && block.inputs.front() == "dense";
   const auto add = [&](LayerSpec spec) -> Status {
     GNOMON_ASSIGN(DenseLayer layer, BuildLayer(spec, plan_, seed, threads_));
@@ -182,7 +187,8 @@ Result<BuiltBlock> LibTorchNetwork::BuildBlock(const Block& block, bool last, st
 
 // Embedding output: one [batch, tables, dim], or a [batch, dim] a table.
 std::vector<at::Tensor> LibTorchNetwork::Lookup(const Batch& batch) {
-  const auto view = [](const std::vector<std::int64_t>& values, std::int64_t begin, std::int64_t size) {
+  const auto view = [](const std::vector<std::int64_t>& values, std::int64_t begin,
+                       std::int64_t size) {
     return at::from_blob(const_cast<std::int64_t*>(values.data() + begin), {size}, at::kLong);
   };
   const auto indices = static_cast<std::int64_t>(batch.indices.size());
@@ -200,9 +206,9 @@ std::vector<at::Tensor> LibTorchNetwork::Lookup(const Batch& batch) {
     std::int64_t begin = 0;
     for (std::size_t t = 0; t < table_weights_.size(); ++t) {
       const std::int64_t count = batch.size * shape_.hot[t];
-      pooled.push_back(
-          StockBag(table_weights_[t], view(batch.indices, begin, count),
-                   view(batch.offsets, static_cast<std::int64_t>(t) * batch.size, batch.size), sparse));
+      pooled.push_back(StockBag(
+          table_weights_[t], view(batch.indices, begin, count),
+          view(batch.offsets, static_cast<std::int64_t>(t) * batch.size, batch.size), sparse));
       begin += count;
     }
   }
@@ -277,8 +283,9 @@ double LibTorchNetwork::Step(const Batch& batch) {
   const at::Tensor logits = Forward(batch);
   const at::Tensor labels =
       at::from_blob(const_cast<float*>(batch.labels.data()), {batch.size}, at::kFloat);
-  const at::Tensor loss = ours() ? ClickLoss(logits, labels)
-                                 : at::binary_cross_entropy_with_logits(logits.to(at::kFloat), labels);
+  const at::Tensor loss = ours()
+                              ? ClickLoss(logits, labels)
+                              : at::binary_cross_entropy_with_logits(logits.to(at::kFloat), labels);
   loss.backward();
   Optimize();
   return static_cast<double>(loss.item<float>());
@@ -301,14 +308,16 @@ void LibTorchNetwork::Optimize() {
 void LibTorchNetwork::Predict(const Batch& batch, std::span<float> logits) {
   at::NoGradGuard no_grad;
   const at::Tensor z = Forward(batch).to(at::kFloat).contiguous();
-  std::copy_n(z.data_ptr<float>(), std::min<std::int64_t>(z.numel(), std::ssize(logits)), logits.data());
+  std::copy_n(z.data_ptr<float>(), std::min<std::int64_t>(z.numel(), std::ssize(logits)),
+              logits.data());
 }
 
 std::vector<NamedBuffer> LibTorchNetwork::Buffers() {
   std::vector<NamedBuffer> buffers;
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
     if (tensor.defined())
-      buffers.push_back({name, {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())}});
+      buffers.push_back(
+          {name, {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())}});
   };
   ForEachLayer([&](DenseLayer& layer) {
     add(layer.spec.name + ".weight", layer.arguments.weight);

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Network: a plan's model ready to train, the way the plan's recipe says. No LibTorch type is seen here.
+/// Network: a plan's model ready to train, the way the plan's recipe says. No LibTorch type is seen
+/// here.
 
 #include <cstdint>
 #include <memory>
@@ -25,7 +26,8 @@ class Network {
   virtual ~Network() = default;
 
   virtual BatchLayout layout() const = 0;
-  /// Forward, backward and optimiser on one batch of the recipe's size; the mean loss before the update.
+  /// Forward, backward and optimiser on one batch of the recipe's size; the mean loss before the
+  /// update.
   virtual double Step(const Batch& batch) = 0;
   /// Logits of one batch of the recipe's size.
   virtual void Predict(const Batch& batch, std::span<float> logits) = 0;
@@ -33,12 +35,13 @@ class Network {
   virtual std::vector<NamedBuffer> Buffers() = 0;
   /// After the buffers were written from outside: what is derived from them follows.
   virtual void Refresh() = 0;
-  /// Makes this network's thread count the process's; before steps if another network ran in between.
+  /// Makes this network's thread count the process's; before steps if another network ran in
+  /// between.
   virtual void Activate() = 0;
 };
 
-/// `tables` must outlive the network; several networks may share them in turn. Error: a recipe the model
-/// cannot take, a kernel string the family does not know.
+/// `tables` must outlive the network; several networks may share them in turn. Error: a recipe the
+/// model cannot take, a kernel string the family does not know.
 Result<std::unique_ptr<Network>> BuildNetwork(const Plan& plan, const SampleShape& shape,
                                               TableStorage& tables, std::uint64_t seed);
 

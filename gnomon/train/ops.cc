@@ -1,15 +1,17 @@
 // Our operators in LibTorch: registered in the library `gnomon`, differentiable like its own.
 //
-//   gnomon::linear                forward, dgrad and wgrad are cpu::RunGemm with the plan's configs; bias and
-//                                 ReLU happen in the GEMM's epilogue, their gradient in one pass (relu_backward.h)
+//   gnomon::linear                forward, dgrad and wgrad are cpu::RunGemm with the plan's
+//   configs; bias and
+//                                 ReLU happen in the GEMM's epilogue, their gradient in one pass
+//                                 (relu_backward.h)
 //   gnomon::embedding_bag_adagrad all tables in one lookup; the backward is the optimiser's step
 //   gnomon::dot_interaction       pairwise dots, triangle and concatenation in one kernel
 //   gnomon::click_loss            sigmoid, cross entropy, mean and gradient in one pass
 //   gnomon::dense_adagrad         one pass over all parameters, which refreshes the bf16 copies
 //
-// Each has a CPU kernel and an AutogradCPU kernel. The autograd nodes are written out rather than built on
-// torch::autograd::Function, whose string-keyed context costs several microseconds a node. A node keeps
-// detached tensors: nothing here is differentiated twice.
+// Each has a CPU kernel and an AutogradCPU kernel. The autograd nodes are written out rather than
+// built on torch::autograd::Function, whose string-keyed context costs several microseconds a node.
+// A node keeps detached tensors: nothing here is differentiated twice.
 
 #include "gnomon/train/ops.h"
 
@@ -65,8 +67,8 @@ const float* FloatsOrNull(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.data_ptr<float>() : nullptr;
 }
 
-void Gemm(Problem problem, at::IntArrayRef kernels, Pass pass, const at::Tensor& a, const at::Tensor& b,
-          const at::Tensor& c, const float* bias) {
+void Gemm(Problem problem, at::IntArrayRef kernels, Pass pass, const at::Tensor& a,
+          const at::Tensor& b, const at::Tensor& c, const float* bias) {
   RECORD_FUNCTION(kPassNames[pass], NoInputs());
   problem.dtype = ToDType(a.scalar_type());
   problem.dtype_out = ToDType(c.scalar_type());
@@ -83,7 +85,8 @@ at::Tensor LinearForward(const at::Tensor& x, const at::Tensor& weight, const Op
   const at::Tensor& w = x.scalar_type() == at::kFloat ? weight : *weight_copy;
   const at::Tensor b = Defined(bias);
   if (kernels.empty()) {
-    at::Tensor y = at::linear(x, w, b.defined() ? OptionalTensor(b.to(x.scalar_type())) : c10::nullopt);
+    at::Tensor y =
+        at::linear(x, w, b.defined() ? OptionalTensor(b.to(x.scalar_type())) : c10::nullopt);
     if (relu) y.relu_();
     return y.to(out);
   }
@@ -105,8 +108,7 @@ struct LinearBackward final : Node {
   variable_list apply(variable_list&& grads) override {
     variable_list inputs(3);  // x, weight, bias
     if (!grads[0].defined()) return inputs;
-    const at::Tensor d_out = grads[0].contiguous();
-    const at::Tensor d_sum = Masked(d_out, inputs[2]);
+    const at::Tensor d_sum = Masked(std::move(grads[0]), inputs[2]);
     const std::int64_t m = x.size(0), n = w.size(0), k = w.size(1);
     if (task_should_compute_output(0)) {
       if (kernels.empty()) {
@@ -129,12 +131,16 @@ struct LinearBackward final : Node {
     return inputs;
   }
 
-  // The gradient before ReLU, in the operands' format; the bias gradient on the way.
-  at::Tensor Masked(const at::Tensor& d_out, at::Tensor& d_bias) const {
+  // The gradient before ReLU, in the operands' format; the bias gradient on the way. A gradient
+  // that nobody else holds is masked in place: its memory is warm.
+  at::Tensor Masked(at::Tensor d_out, at::Tensor& d_bias) const {
     RECORD_FUNCTION("gnomon::relu_backward", NoInputs());
-    const bool same = !y.defined() && d_out.scalar_type() == x.scalar_type();
+    d_out = d_out.contiguous();
+    const bool right_format = d_out.scalar_type() == x.scalar_type();
+    const bool same = !y.defined() && right_format;
     if (same && !has_bias) return d_out;
-    at::Tensor d_sum = same ? d_out : at::empty(d_out.sizes(), x.options());
+    const bool ours = right_format && d_out.use_count() == 1 && d_out.storage().use_count() == 1;
+    at::Tensor d_sum = same || ours ? d_out : at::empty(d_out.sizes(), x.options());
     if (has_bias) d_bias = at::empty({d_out.size(1)}, x.options().dtype(at::kFloat));
     ReluBackwardArguments arguments;
     arguments.rows = d_out.size(0);
@@ -153,7 +159,8 @@ struct LinearBackward final : Node {
 at::Tensor LinearAutograd(const at::Tensor& x, const at::Tensor& weight, const OptionalTensor& bias,
                           const OptionalTensor& weight_copy, bool relu, at::ScalarType out,
                           at::IntArrayRef kernels) {
-  TORCH_CHECK(x.scalar_type() == at::kFloat || weight_copy, "a bf16 linear needs a bf16 weight copy");
+  TORCH_CHECK(x.scalar_type() == at::kFloat || weight_copy,
+              "a bf16 linear needs a bf16 weight copy");
   TORCH_CHECK(!relu || out == x.scalar_type(), "ReLU's output has the operands' format");
   const bool differentiate = compute_requires_grad(x, weight, bias);
   at::Tensor y;
@@ -183,8 +190,9 @@ struct BagTables {
   cpu::EmbeddingLookups lookups;
 };
 
-BagTables MakeBagTables(const at::Tensor& weight, const at::Tensor& state, const at::Tensor& indices,
-                        const at::Tensor& offsets, at::IntArrayRef table_rows) {
+BagTables MakeBagTables(const at::Tensor& weight, const at::Tensor& state,
+                        const at::Tensor& indices, const at::Tensor& offsets,
+                        at::IntArrayRef table_rows) {
   BagTables bags;
   const std::int64_t dim = weight.size(1);
   float* w = weight.data_ptr<float>();
@@ -196,20 +204,22 @@ BagTables MakeBagTables(const at::Tensor& weight, const at::Tensor& state, const
   }
   const auto tables = static_cast<std::int64_t>(table_rows.size());
   bags.lookups.batch = (offsets.numel() - 1) / tables;
-  bags.lookups.indices = {indices.data_ptr<std::int64_t>(), static_cast<std::size_t>(indices.numel())};
-  bags.lookups.offsets = {offsets.data_ptr<std::int64_t>(), static_cast<std::size_t>(offsets.numel())};
+  bags.lookups.indices = {indices.data_ptr<std::int64_t>(),
+                          static_cast<std::size_t>(indices.numel())};
+  bags.lookups.offsets = {offsets.data_ptr<std::int64_t>(),
+                          static_cast<std::size_t>(offsets.numel())};
   return bags;
 }
 
 at::Tensor BagForward(const at::Tensor& weight, const at::Tensor& state, const at::Tensor& indices,
-                      const at::Tensor& offsets, at::IntArrayRef table_rows, at::ScalarType out, double,
-                      double) {
+                      const at::Tensor& offsets, at::IntArrayRef table_rows, at::ScalarType out,
+                      double, double) {
   const BagTables bags = MakeBagTables(weight, state, indices, offsets, table_rows);
   const auto tables = static_cast<std::int64_t>(table_rows.size());
   at::Tensor pooled =
       at::empty({bags.lookups.batch, tables, weight.size(1)}, weight.options().dtype(out));
-  const Status done = cpu::EmbeddingForward(bags.tables, weight.size(1), bags.lookups, pooled.data_ptr(),
-                                            ToDType(out), at::get_num_threads());
+  const Status done = cpu::EmbeddingForward(bags.tables, weight.size(1), bags.lookups,
+                                            pooled.data_ptr(), ToDType(out), at::get_num_threads());
   TORCH_CHECK(done.ok(), done.ok() ? "" : done.error().Text());
   return pooled;
 }
@@ -259,15 +269,18 @@ at::Tensor BagAutograd(const at::Tensor& weight, const at::Tensor& state, const 
 
 cpu::InteractionShape ShapeOf(const at::Tensor& dense, const at::Tensor& embedding,
                               std::int64_t out_width) {
-  return {.batch = dense.size(0), .tables = embedding.size(1), .dim = dense.size(1),
-          .out_stride = out_width, .dtype = ToDType(dense.scalar_type())};
+  return {.batch = dense.size(0),
+          .tables = embedding.size(1),
+          .dim = dense.size(1),
+          .out_stride = out_width,
+          .dtype = ToDType(dense.scalar_type())};
 }
 
 at::Tensor InteractionForward(const at::Tensor& dense, const at::Tensor& embedding,
                               std::int64_t out_width) {
   at::Tensor out = at::empty({dense.size(0), out_width}, dense.options());
-  cpu::InteractionForward(ShapeOf(dense, embedding, out_width), dense.data_ptr(), embedding.data_ptr(),
-                          out.data_ptr(), at::get_num_threads());
+  cpu::InteractionForward(ShapeOf(dense, embedding, out_width), dense.data_ptr(),
+                          embedding.data_ptr(), out.data_ptr(), at::get_num_threads());
   return out;
 }
 
@@ -312,8 +325,8 @@ at::Tensor InteractionAutograd(const at::Tensor& dense, const at::Tensor& embedd
 
 // ---- loss
 
-// Loss and, if wanted, its gradient. Sums go by blocks of fixed length, so that they do not depend on the
-// number of threads.
+// Loss and, if wanted, its gradient. Sums go by blocks of fixed length, so that they do not depend
+// on the number of threads.
 double LossPass(const at::Tensor& logits, const at::Tensor& labels, float* gradient) {
   constexpr std::int64_t kBlock = 512;
   const std::int64_t count = logits.numel(), blocks = (count + kBlock - 1) / kBlock;
@@ -354,13 +367,15 @@ struct LossBackward final : Node {
 };
 
 at::Tensor LossAutograd(const at::Tensor& logits, const at::Tensor& labels) {
-  TORCH_CHECK(logits.is_contiguous() && logits.scalar_type() == at::kFloat, "logits are dense fp32");
+  TORCH_CHECK(logits.is_contiguous() && logits.scalar_type() == at::kFloat,
+              "logits are dense fp32");
   if (!compute_requires_grad(logits)) return LossForward(logits, labels);
   at::Tensor loss, gradient;
   {
     at::AutoDispatchBelowADInplaceOrView guard;
     gradient = at::empty_like(logits);
-    loss = at::scalar_tensor(LossPass(logits, labels, gradient.data_ptr<float>()), logits.options());
+    loss =
+        at::scalar_tensor(LossPass(logits, labels, gradient.data_ptr<float>()), logits.options());
   }
   auto node = std::make_shared<LossBackward>();
   node->set_next_edges(collect_next_edges(logits));
@@ -399,7 +414,8 @@ auto Find(const char* name) {
 
 TORCH_LIBRARY(gnomon, library) {
   library.def(
-      "linear(Tensor x, Tensor weight, Tensor? bias, Tensor? weight_copy, bool relu, ScalarType out, "
+      "linear(Tensor x, Tensor weight, Tensor? bias, Tensor? weight_copy, bool relu, ScalarType "
+      "out, "
       "int[] kernels) -> Tensor");
   library.def(
       "embedding_bag_adagrad(Tensor weight, Tensor state, Tensor indices, Tensor offsets, "
@@ -407,7 +423,8 @@ TORCH_LIBRARY(gnomon, library) {
   library.def("dot_interaction(Tensor dense, Tensor embedding, int out_width) -> Tensor");
   library.def("click_loss(Tensor logits, Tensor labels) -> Tensor");
   library.def(
-      "dense_adagrad(Tensor(a!)[] weights, Tensor[] grads, Tensor(b!)[] states, Tensor(c!)[] copies, "
+      "dense_adagrad(Tensor(a!)[] weights, Tensor[] grads, Tensor(b!)[] states, Tensor(c!)[] "
+      "copies, "
       "float learning_rate, float epsilon) -> ()");
 }
 
@@ -442,7 +459,8 @@ at::Tensor Linear(const at::Tensor& x, const LinearArguments& a) {
 at::Tensor EmbeddingBagAdagrad(const at::Tensor& indices, const at::Tensor& offsets,
                                const EmbeddingArguments& a) {
   static const auto op = Find<decltype(BagForward)>("gnomon::embedding_bag_adagrad");
-  return op.call(a.weight, a.state, indices, offsets, a.table_rows, a.out, a.learning_rate, a.epsilon);
+  return op.call(a.weight, a.state, indices, offsets, a.table_rows, a.out, a.learning_rate,
+                 a.epsilon);
 }
 
 at::Tensor DotInteraction(const at::Tensor& dense, const at::Tensor& embedding,

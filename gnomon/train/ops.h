@@ -1,8 +1,8 @@
 #pragma once
 
 /// Our operators, registered with LibTorch as gnomon::linear, gnomon::embedding_bag_adagrad,
-/// gnomon::dot_interaction, gnomon::click_loss and gnomon::dense_adagrad, each with its backward; and
-/// the typed calls.
+/// gnomon::dot_interaction, gnomon::click_loss and gnomon::dense_adagrad, each with its backward;
+/// and the typed calls.
 
 #include <ATen/ATen.h>
 
@@ -32,7 +32,8 @@ struct LinearArguments {
   std::vector<std::int64_t> kernels;  ///< Flatten
 };
 
-/// relu(x·Wᵀ + bias) with bias and ReLU inside the GEMM. x is fp32, or bf16 with a bf16 weight_copy.
+/// relu(x·Wᵀ + bias) with bias and ReLU inside the GEMM. x is fp32, or bf16 with a bf16
+/// weight_copy.
 at::Tensor Linear(const at::Tensor& x, const LinearArguments& arguments);
 
 struct EmbeddingArguments {

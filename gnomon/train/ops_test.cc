@@ -121,7 +121,8 @@ TEST(EmbeddingBagAdagradOp, UpdatesLikeSparseGradientsWithRowwiseAdagrad) {
     std::int64_t position = 0;
     for (std::size_t t = 0; t < rows.size(); ++t) {
       indices.push_back(at::randint(rows[t], {kBatch * hot[t]}, at::kLong));
-      pooled.push_back(StockBag(stock_weight[t], indices[t], at::arange(0, kBatch * hot[t], hot[t], at::kLong), true));
+      pooled.push_back(StockBag(stock_weight[t], indices[t],
+                                at::arange(0, kBatch * hot[t], hot[t], at::kLong), true));
       for (std::int64_t b = 0; b < kBatch; ++b, position += hot[t]) offsets.push_back(position);
     }
     offsets.push_back(position);
@@ -137,7 +138,8 @@ TEST(EmbeddingBagAdagradOp, UpdatesLikeSparseGradientsWithRowwiseAdagrad) {
     arguments.state = state;
     arguments.table_rows = rows;
     arguments.learning_rate = 0.1;
-    const at::Tensor out = EmbeddingBagAdagrad(at::cat(indices), at::tensor(offsets, at::kLong), arguments);
+    const at::Tensor out =
+        EmbeddingBagAdagrad(at::cat(indices), at::tensor(offsets, at::kLong), arguments);
     EXPECT_LT(Distance(out, stock_out), 1e-5);
     (out * factor).sum().backward();
     EXPECT_FALSE(weight.grad().defined()) << "no gradient of a table stands in memory";
@@ -152,17 +154,20 @@ TEST(EmbeddingBagAdagradOp, NamesAnIndexOutsideItsTable) {
   arguments.weight = at::zeros({4, 16});
   arguments.state = at::zeros({4});
   arguments.table_rows = {4};
-  EXPECT_THROW(EmbeddingBagAdagrad(at::tensor({4}, at::kLong), at::tensor({0, 1}, at::kLong), arguments),
-               c10::Error);
+  EXPECT_THROW(
+      EmbeddingBagAdagrad(at::tensor({4}, at::kLong), at::tensor({0, 1}, at::kLong), arguments),
+      c10::Error);
 }
 
 TEST(DotInteractionOp, MatchesCatBmmTriangleForwardAndBackward) {
   constexpr std::int64_t kBatch = 19, kTables = 6, kDim = 16, kPairs = 21, kWidth = 40;
   at::manual_seed(4);
-  const at::Tensor dense = Leaf(at::randn({kBatch, kDim})), bags = Leaf(at::randn({kBatch, kTables, kDim}));
+  const at::Tensor dense = Leaf(at::randn({kBatch, kDim})),
+                   bags = Leaf(at::randn({kBatch, kTables, kDim}));
   const at::Tensor our_dense = Leaf(dense), our_bags = Leaf(bags);
   const at::Tensor factor = at::randn({kBatch, kWidth});
-  const at::Tensor stock = PadColumns(StockInteraction({dense, bags}, TriangleIndex(kTables + 1)), kWidth);
+  const at::Tensor stock =
+      PadColumns(StockInteraction({dense, bags}, TriangleIndex(kTables + 1)), kWidth);
   (stock * factor).sum().backward();
   const at::Tensor ours = DotInteraction(our_dense, our_bags, kWidth);
   (ours * factor).sum().backward();
@@ -174,7 +179,8 @@ TEST(DotInteractionOp, MatchesCatBmmTriangleForwardAndBackward) {
 
 TEST(ClickLossOp, MatchesBinaryCrossEntropyWithLogits) {
   at::manual_seed(5);
-  const at::Tensor logits = Leaf(3 * at::randn({5000})), labels = at::rand({5000}).lt(0.3).to(at::kFloat);
+  const at::Tensor logits = Leaf(3 * at::randn({5000})),
+                   labels = at::rand({5000}).lt(0.3).to(at::kFloat);
   const at::Tensor ours = Leaf(logits);
   const at::Tensor expected = at::binary_cross_entropy_with_logits(logits, labels);
   const at::Tensor loss = ClickLoss(ours, labels);
@@ -187,7 +193,8 @@ TEST(ClickLossOp, MatchesBinaryCrossEntropyWithLogits) {
 TEST(DenseAdagradOp, MatchesTheChainOfOperatorsAndRefreshesTheCopy) {
   at::manual_seed(6);
   at::Tensor stock = Leaf(at::randn({33, 7})), stock_state = at::zeros({33, 7});
-  at::Tensor ours = Leaf(stock), state = at::zeros({33, 7}), copy = at::zeros({33, 7}, at::kBFloat16);
+  at::Tensor ours = Leaf(stock), state = at::zeros({33, 7}),
+             copy = at::zeros({33, 7}, at::kBFloat16);
   for (int step = 0; step < 3; ++step) {
     stock.mutable_grad() = at::randn({33, 7});
     ours.mutable_grad() = stock.grad().clone();

@@ -2,16 +2,16 @@
 //
 //   d_sum[r][c] = out[r][c] > 0 ? d_out[r][c] : 0        d_bias[c] = Σ_r d_sum[r][c]
 //
-// Stock LibTorch takes three operators for it (threshold_backward, sum, and a cast under bf16). The sums
-// are fp32; bf16 values are rounded to nearest even on the way out. Compiled for every vector level that
-// Highway knows and chosen at run time.
+// Stock LibTorch takes three operators for it (threshold_backward, sum, and a cast under bf16). The
+// sums are fp32; bf16 values are rounded to nearest even on the way out. Compiled for every vector
+// level that Highway knows and chosen at run time.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gnomon/train/relu_backward.cc"
+#include "gnomon/train/relu_backward.h"
+
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
-
-#include "gnomon/train/relu_backward.h"
 
 #include <algorithm>
 #include <cstring>
@@ -103,8 +103,9 @@ HWY_EXPORT(RowsBf16F32);
 
 void ReluBackward(const ReluBackwardArguments& arguments, int threads) {
   const bool in16 = arguments.d_out_dtype == DType::kBf16, out16 = arguments.dtype == DType::kBf16;
-  const auto rows = in16 ? (out16 ? HWY_DYNAMIC_DISPATCH(RowsBf16Bf16) : HWY_DYNAMIC_DISPATCH(RowsBf16F32))
-                         : (out16 ? HWY_DYNAMIC_DISPATCH(RowsF32Bf16) : HWY_DYNAMIC_DISPATCH(RowsF32F32));
+  const auto rows =
+      in16 ? (out16 ? HWY_DYNAMIC_DISPATCH(RowsBf16Bf16) : HWY_DYNAMIC_DISPATCH(RowsBf16F32))
+           : (out16 ? HWY_DYNAMIC_DISPATCH(RowsF32Bf16) : HWY_DYNAMIC_DISPATCH(RowsF32F32));
   // A few thousand values are done before a second thread would have woken.
   constexpr std::int64_t kParallelValues = 1 << 14;
   const int parts = arguments.rows * arguments.columns < kParallelValues ? 1 : std::max(1, threads);

@@ -1,7 +1,7 @@
 // Cuts batches from samples: the same samples in the index layout that each network asks for.
 //
-// Every arm of a comparison sees the same samples in the same order; only the layout differs, and it is
-// made outside the timed part, because a user's data loader would write it directly.
+// Every arm of a comparison sees the same samples in the same order; only the layout differs, and
+// it is made outside the timed part, because a user's data loader would write it directly.
 
 #include "gnomon/train/samples.h"
 
@@ -29,8 +29,9 @@ Result<SampleShape> MakeSampleShape(const Model& model, std::int64_t max_table_r
     std::int64_t rows = model.tables[t].rows;
     if (max_table_rows > 0) rows = std::min(rows, max_table_rows);
     if (rows < 1 || rows > std::numeric_limits<std::int32_t>::max())
-      return BadInput(fmt::format("table {} has {} rows; the trainer takes 1 to 2147483647", t, rows),
-                      model.id);
+      return BadInput(
+          fmt::format("table {} has {} rows; the trainer takes 1 to 2147483647", t, rows),
+          model.id);
     shape.table_rows.push_back(rows);
     shape.hot.push_back(std::max<std::int64_t>(1, std::llround(model.tables[t].hot)));
   }
@@ -62,8 +63,9 @@ void ForEachLookup(const SampleShape& shape, const Samples& samples, std::int64_
 void FillTableMajor(const SampleShape& shape, const Samples& samples, std::int64_t first,
                     std::int64_t size, bool local_offsets, Batch& batch) {
   std::int64_t* out = batch.indices.data();
-  ForEachLookup(shape, samples, first, size,
-                [&out](std::int64_t, std::int64_t, std::int64_t, std::int32_t row) { *out++ = row; });
+  ForEachLookup(
+      shape, samples, first, size,
+      [&out](std::int64_t, std::int64_t, std::int64_t, std::int32_t row) { *out++ = row; });
   batch.offsets.clear();
   std::int64_t start = 0;
   for (std::int64_t hot : shape.hot) {
@@ -96,8 +98,8 @@ void FillMerged(const SampleShape& shape, const Samples& samples, std::int64_t f
 
 }  // namespace
 
-void MakeBatch(const SampleShape& shape, const Samples& samples, std::int64_t first, std::int64_t size,
-               const BatchLayout& layout, Batch& batch) {
+void MakeBatch(const SampleShape& shape, const Samples& samples, std::int64_t first,
+               std::int64_t size, const BatchLayout& layout, Batch& batch) {
   GNOMON_CHECK(samples.count > 0 && size > 0, "{} samples, batch {}", samples.count, size);
   first %= samples.count;
   const std::int64_t features = shape.dense_features;
@@ -107,7 +109,8 @@ void MakeBatch(const SampleShape& shape, const Samples& samples, std::int64_t fi
   batch.labels.resize(static_cast<std::size_t>(size));
   std::int64_t source = first;
   for (std::int64_t b = 0; b < size; ++b) {
-    std::copy_n(samples.dense.data() + source * features, features, batch.dense.data() + b * stride);
+    std::copy_n(samples.dense.data() + source * features, features,
+                batch.dense.data() + b * stride);
     batch.labels[static_cast<std::size_t>(b)] = samples.labels[static_cast<std::size_t>(source)];
     if (++source == samples.count) source = 0;
   }

@@ -47,9 +47,9 @@ class SampleSource {
 
 /// The index layout a network wants.
 enum class IndexLayout {
-  kTableMajor,        ///< tables one behind another, offsets over all bags: our fused lookup
-  kPerTable,          ///< the same indices, but the offsets of each table start at 0: an operator a table
-  kMergedSampleMajor, ///< one big table: row numbers shifted by table, bags sample by sample
+  kTableMajor,  ///< tables one behind another, offsets over all bags: our fused lookup
+  kPerTable,    ///< the same indices, but the offsets of each table start at 0: an operator a table
+  kMergedSampleMajor,  ///< one big table: row numbers shifted by table, bags sample by sample
 };
 
 struct BatchLayout {
@@ -62,11 +62,13 @@ struct Batch {
   std::vector<float> dense;  ///< [size, dense_stride]
   std::vector<float> labels;
   std::vector<std::int64_t> indices;
-  std::vector<std::int64_t> offsets;  ///< bag starts; kPerTable: size values a table; else also the end
+  std::vector<std::int64_t>
+      offsets;  ///< bag starts; kPerTable: size values a table; else also the end
 };
 
-/// Cuts samples first … first + size (wrapping around at the end) into `batch`, whose memory is reused.
-void MakeBatch(const SampleShape& shape, const Samples& samples, std::int64_t first, std::int64_t size,
-               const BatchLayout& layout, Batch& batch);
+/// Cuts samples first … first + size (wrapping around at the end) into `batch`, whose memory is
+/// reused.
+void MakeBatch(const SampleShape& shape, const Samples& samples, std::int64_t first,
+               std::int64_t size, const BatchLayout& layout, Batch& batch);
 
 }  // namespace gnomon::train

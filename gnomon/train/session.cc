@@ -1,9 +1,11 @@
-// What training and comparing share: data, predictions, the process's memory habits, small statistics.
+// What training and comparing share: data, predictions, the process's memory habits, small
+// statistics.
 //
-// Page faults are the reason for KeepAllocations: by default glibc maps every block over 128 KiB anew and
-// gives it back when freed, so that each activation of each step is faulted in page by page (4 KiB at about
-// 0.25 us, as much as some kernels take). LibTorch users meet this too, but it hits an arm by the sizes of
-// its tensors rather than by its design; so it is switched off once, for all arms.
+// Page faults are the reason for KeepAllocations: by default glibc maps every block over 128 KiB
+// anew and gives it back when freed, so that each activation of each step is faulted in page by
+// page (4 KiB at about 0.25 us, as much as some kernels take). LibTorch users meet this too, but it
+// hits an arm by the sizes of its tensors rather than by its design; so it is switched off once,
+// for all arms.
 
 #include "gnomon/train/session.h"
 
@@ -59,7 +61,8 @@ Bytes PeakMemory() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     long long kib = 0;
-    if (std::sscanf(line.c_str(), "VmHWM: %lld", &kib) == 1) return {static_cast<double>(kib) * 1024};
+    if (std::sscanf(line.c_str(), "VmHWM: %lld", &kib) == 1)
+      return {static_cast<double>(kib) * 1024};
   }
   return {};
 }

@@ -1,6 +1,7 @@
 #pragma once
 
-/// What training and comparing share: the process's set-up, the data, and predictions on held-out samples.
+/// What training and comparing share: the process's set-up, the data, and predictions on held-out
+/// samples.
 
 #include <cstdint>
 #include <memory>
@@ -33,8 +34,8 @@ void KeepAllocations();
 /// Gives what is free back to the system: between arms, so that none counts another's memory.
 void ReleaseAllocations();
 
-/// Largest resident memory since the last reset (or since the process began, where the kernel cannot
-/// reset it).
+/// Largest resident memory since the last reset (or since the process began, where the kernel
+/// cannot reset it).
 Bytes PeakMemory();
 void ResetPeakMemory();
 

@@ -1,9 +1,10 @@
-// A training step's parts from LibTorch's own operators: what a user's script does, and so the baseline.
+// A training step's parts from LibTorch's own operators: what a user's script does, and so the
+// baseline.
 //
-// Nothing is slowed down on purpose and nothing is tuned: embedding_bag, cat, bmm, advanced indexing of the
-// triangle (as DLRM's and TorchRec's interaction do), sparse gradients with coalesce or dense ones, an
-// Adagrad of several elementwise operators a tensor. The row-wise Adagrad has no operator in LibTorch; it
-// is composed of index operators on the coalesced rows.
+// Nothing is slowed down on purpose and nothing is tuned: embedding_bag, cat, bmm, advanced
+// indexing of the triangle (as DLRM's and TorchRec's interaction do), sparse gradients with
+// coalesce or dense ones, an Adagrad of several elementwise operators a tensor. The row-wise
+// Adagrad has no operator in LibTorch; it is composed of index operators on the coalesced rows.
 
 #include "gnomon/train/stock_path.h"
 
@@ -58,7 +59,8 @@ at::Tensor PadColumns(const at::Tensor& x, std::int64_t width) {
   return at::constant_pad_nd(x, {0, width - x.size(1)}, 0);
 }
 
-void StockRowwiseAdagrad(at::Tensor& weight, at::Tensor& state, double learning_rate, double epsilon) {
+void StockRowwiseAdagrad(at::Tensor& weight, at::Tensor& state, double learning_rate,
+                         double epsilon) {
   at::NoGradGuard no_grad;
   const at::Tensor& grad = weight.grad();
   if (!grad.is_sparse()) {

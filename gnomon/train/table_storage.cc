@@ -2,10 +2,10 @@
 //
 //   weight[r][c] = u(seed, r, c) / √rows of the table, u uniform in [-1, 1)
 //
-// A value depends on its place alone: initialisation runs on all cores at memory speed, every arm and
-// layout starts equal, and a checkpoint needs to keep only rows that training has touched. The memory is
-// mapped directly and asks for huge pages: with 4 KiB pages each of the random row accesses would miss the
-// TLB. All arms use this storage, so none gains by it.
+// A value depends on its place alone: initialisation runs on all cores at memory speed, every arm
+// and layout starts equal, and a checkpoint needs to keep only rows that training has touched. The
+// memory is mapped directly and asks for huge pages: with 4 KiB pages each of the random row
+// accesses would miss the TLB. All arms use this storage, so none gains by it.
 
 #include "gnomon/train/table_storage.h"
 
@@ -31,7 +31,8 @@ float* Map(std::int64_t floats) {
   return static_cast<float*>(memory);
 }
 
-void InitializeRow(std::int64_t row, std::int64_t dim, float scale, std::uint64_t seed, float* out) {
+void InitializeRow(std::int64_t row, std::int64_t dim, float scale, std::uint64_t seed,
+                   float* out) {
   const std::uint64_t start = RandomBits(seed, kTableSalt, static_cast<std::uint64_t>(row));
   for (std::int64_t c = 0; c < dim; c += 2) {
     const std::uint64_t bits = Mix(start + static_cast<std::uint64_t>(c));
@@ -40,7 +41,9 @@ void InitializeRow(std::int64_t row, std::int64_t dim, float scale, std::uint64_
   }
 }
 
-float Scale(std::int64_t rows) { return static_cast<float>(1 / std::sqrt(static_cast<double>(rows))); }
+float Scale(std::int64_t rows) {
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(rows)));
+}
 
 }  // namespace
 
@@ -54,9 +57,9 @@ Result<std::unique_ptr<TableStorage>> TableStorage::Allocate(const SampleShape& 
   storage->weight_ = Map(storage->total_rows() * dim);
   storage->state_ = Map(storage->total_rows());
   if (!storage->weight_ || !storage->state_) {
-    return Fault(fmt::format("no memory for the embedding tables: {} rows of {} values need {:.2f} GiB",
-                             storage->total_rows(), dim,
-                             static_cast<double>(storage->bytes()) / (1 << 30)));
+    return Fault(
+        fmt::format("no memory for the embedding tables: {} rows of {} values need {:.2f} GiB",
+                    storage->total_rows(), dim, static_cast<double>(storage->bytes()) / (1 << 30)));
   }
   return storage;
 }

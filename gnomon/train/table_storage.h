@@ -1,7 +1,7 @@
 #pragma once
 
-/// The embedding tables and their row-wise Adagrad states: one allocation for all tables, whose rows
-/// follow each other, so that the same memory serves separate tables and one merged table.
+/// The embedding tables and their row-wise Adagrad states: one allocation for all tables, whose
+/// rows follow each other, so that the same memory serves separate tables and one merged table.
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,8 @@ class TableStorage {
   TableStorage(const TableStorage&) = delete;
   TableStorage& operator=(const TableStorage&) = delete;
 
-  /// Weights uniform in ±1/√rows (Naumov et al. 2019), a pure function of (seed, row, column); states 0.
+  /// Weights uniform in ±1/√rows (Naumov et al. 2019), a pure function of (seed, row, column);
+  /// states 0.
   void Reset(std::uint64_t seed, int threads);
   /// What Reset gives row `row` (counted over all tables).
   void InitialRow(std::int64_t row, std::uint64_t seed, float* out) const;

@@ -1,11 +1,11 @@
-// Milliseconds a step of models/dlrm_kaggle for stock and our recipes, and the split over LibTorch's
-// operators: what the cost model is held against.
+// Milliseconds a step of models/dlrm_kaggle for stock and our recipes, and the split over
+// LibTorch's operators: what the cost model is held against.
 //
 //   gnomon_train_bench [BATCH…] [PART OF A RECIPE NAME]        default: 1024 2048 8192, all recipes
 //
-// Each recipe runs alone after warm-up, first untouched, then under RecordFunction, which gives every
-// operator's own time (without the operators it calls); the share that no operator accounts for is autograd
-// and dispatch. The medians are over steps, with the median absolute deviation.
+// Each recipe runs alone after warm-up, first untouched, then under RecordFunction, which gives
+// every operator's own time (without the operators it calls); the share that no operator accounts
+// for is autograd and dispatch. The medians are over steps, with the median absolute deviation.
 
 #include <ATen/record_function.h>
 #include <fmt/format.h>
@@ -112,9 +112,11 @@ int Run(const std::vector<std::int64_t>& batch_sizes, const std::string& only) {
         fmt::print("{}: {}\n", name, network.error().Text());
         continue;
       }
-      std::vector<Batch> batches(static_cast<std::size_t>(std::max<std::int64_t>(1, samples.count / size)));
+      std::vector<Batch> batches(
+          static_cast<std::size_t>(std::max<std::int64_t>(1, samples.count / size)));
       for (std::size_t i = 0; i < batches.size(); ++i)
-        MakeBatch(shape, samples, static_cast<std::int64_t>(i) * size, size, (*network)->layout(), batches[i]);
+        MakeBatch(shape, samples, static_cast<std::int64_t>(i) * size, size, (*network)->layout(),
+                  batches[i]);
       std::vector<double> times;
       double total = 0;
       for (std::size_t i = 0; i < kWarmUp || total < kSeconds; ++i) {

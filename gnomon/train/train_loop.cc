@@ -1,8 +1,9 @@
-// Trains one plan: read a batch, step, now and then a checkpoint; at the end, quality on held-out samples.
+// Trains one plan: read a batch, step, now and then a checkpoint; at the end, quality on held-out
+// samples.
 //
-// The timed part of a step is forward, backward and optimisers; reading or drawing the batch stands outside
-// it (a data loader runs beside training), and samples per second are over the timed part. The first steps
-// are warm-up and enter no figure.
+// The timed part of a step is forward, backward and optimisers; reading or drawing the batch stands
+// outside it (a data loader runs beside training), and samples per second are over the timed part.
+// The first steps are warm-up and enter no figure.
 
 #include "gnomon/train/train_loop.h"
 
@@ -48,10 +49,10 @@ Result<TrainResult> TrainPlan(const Plan& plan, const TrainOptions& options) {
   const int threads = ThreadsOf(plan.recipe);
   const std::int64_t batch_size = plan.recipe.batch;
   GNOMON_ASSIGN(const SampleShape shape, MakeSampleShape(plan.model, options.max_table_rows));
-  GNOMON_ASSIGN(const auto source,
-                OpenSource(plan.model, shape,
-                           {options.data, options.seed, options.bad_line_limit, options.eval_samples},
-                           threads));
+  GNOMON_ASSIGN(const auto source, OpenSource(plan.model, shape,
+                                              {options.data, options.seed, options.bad_line_limit,
+                                               options.eval_samples},
+                                              threads));
   GNOMON_ASSIGN(const auto tables, TableStorage::Allocate(shape, plan.model.embedding_dim));
   tables->Reset(options.seed, threads);
   GNOMON_ASSIGN(const auto network, BuildNetwork(plan, shape, *tables, options.seed));
@@ -60,7 +61,8 @@ Result<TrainResult> TrainPlan(const Plan& plan, const TrainOptions& options) {
   state.seed = options.seed;
   const std::string identity = CheckpointIdentity(plan, shape, options.seed, options.data);
   if (options.resume) {
-    GNOMON_ASSIGN(state, ReadCheckpoint(options.checkpoint_folder, identity, *tables, network->Buffers()));
+    GNOMON_ASSIGN(state,
+                  ReadCheckpoint(options.checkpoint_folder, identity, *tables, network->Buffers()));
     network->Refresh();
   }
 
@@ -77,15 +79,17 @@ Result<TrainResult> TrainPlan(const Plan& plan, const TrainOptions& options) {
     const double loss = network->Step(batch);
     times.push_back(Now() - begin);
     if (!std::isfinite(loss))
-      return BadInput(fmt::format("the loss became {} in step {}; a lower learning rate may help", loss,
-                                  state.step + 1), "recipe.learning_rate");
+      return BadInput(fmt::format("the loss became {} in step {}; a lower learning rate may help",
+                                  loss, state.step + 1),
+                      "recipe.learning_rate");
     state.losses.push_back(loss);
     state.next_sample += batch_size;
     ++state.step;
     if (!options.checkpoint_folder.empty() &&
         (state.step % options.checkpoint_every == 0 || state.step == options.steps)) {
       report("writing a checkpoint");
-      GNOMON_TRY(WriteCheckpoint(options.checkpoint_folder, identity, state, *tables, network->Buffers()));
+      GNOMON_TRY(
+          WriteCheckpoint(options.checkpoint_folder, identity, state, *tables, network->Buffers()));
     }
     report(fmt::format("loss {:.4f}", loss));
   }

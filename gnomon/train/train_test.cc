@@ -57,8 +57,8 @@ TrainResult MustTrain(const Plan& plan, std::int64_t steps, std::int64_t eval_sa
   return *result;
 }
 
-// Adagrad's first steps are as long as the learning rate in every direction, however small the gradient, so
-// that roundings grow; a small rate keeps them small.
+// Adagrad's first steps are as long as the learning rate in every direction, however small the
+// gradient, so that roundings grow; a small rate keeps them small.
 void ExpectSameTrajectory(Plan plan, double tolerance) {
   Plan stock = StockPlan();
   stock.recipe.learning_rate = plan.recipe.learning_rate = 0.001;
@@ -90,7 +90,9 @@ TEST(Train, EveryLeverLeavesTheFp32LossesAsTheyWere) {
   }
 }
 
-TEST(Train, AllLeversTogetherLeaveTheFp32LossesAsTheyWere) { ExpectSameTrajectory(OurPlan(), 1e-4); }
+TEST(Train, AllLeversTogetherLeaveTheFp32LossesAsTheyWere) {
+  ExpectSameTrajectory(OurPlan(), 1e-4);
+}
 
 TEST(Train, Bf16StaysCloseToFp32) {
   for (Plan plan : {StockPlan(), OurPlan()}) {
@@ -137,7 +139,8 @@ TEST(Train, RefusesARecipeItCannotRun) {
 class Checkpoints : public testing::Test {
  protected:
   void SetUp() override {
-    options_.checkpoint_folder = fmt::format("{}gnomon_checkpoint_{}", testing::TempDir(), getpid());
+    options_.checkpoint_folder =
+        fmt::format("{}gnomon_checkpoint_{}", testing::TempDir(), getpid());
     options_.checkpoint_every = 4;
     options_.max_table_rows = kRows;
     options_.eval_samples = 256;
@@ -177,7 +180,8 @@ TEST_F(Checkpoints, AKilledRunResumesToBitIdenticalLosses) {
       ASSERT_TRUE(resumed.ok()) << resumed.error().Text();
       EXPECT_EQ(resumed->losses, straight);
       EXPECT_TRUE(std::filesystem::exists(File(10)));
-      EXPECT_FALSE(std::filesystem::exists(File(4))) << "the older one goes when the new one is whole";
+      EXPECT_FALSE(std::filesystem::exists(File(4)))
+          << "the older one goes when the new one is whole";
     }
   }
 }
@@ -191,7 +195,8 @@ TEST_F(Checkpoints, DamageIsNoticed) {
     file.seekp(static_cast<std::streamoff>(size / 2));
     file.put('!').put('?');
   }
-  EXPECT_THAT(Resume(plan).error().Text(), HasSubstr("step_4.ckpt: the checkpoint is damaged: its checksum"));
+  EXPECT_THAT(Resume(plan).error().Text(),
+              HasSubstr("step_4.ckpt: the checkpoint is damaged: its checksum"));
   std::filesystem::resize_file(File(4), size / 2);
   EXPECT_THAT(Resume(plan).error().Text(), HasSubstr("cut short"));
   std::filesystem::resize_file(File(4), 3);
@@ -203,7 +208,8 @@ TEST_F(Checkpoints, AnotherPlanCannotContinue) {
   Plan other = OurPlan();
   other.recipe.learning_rate = 0.5;
   EXPECT_THAT(Resume(other).error().Text(),
-              HasSubstr("of another run: this run has \"learning rate 0.5\", the checkpoint \"learning rate 0.01\""));
+              HasSubstr("of another run: this run has \"learning rate 0.5\", the checkpoint "
+                        "\"learning rate 0.01\""));
 }
 
 TEST_F(Checkpoints, NothingToResumeIsAnError) {
@@ -238,7 +244,8 @@ TEST(Compare, GivesEveryArmBlocksAndSeeds) {
   options.max_table_rows = kRows;
   Plan fast = OurPlan(512);
   fast.recipe.dtype = DType::kBf16;
-  const auto result = gnomon_train_engine()->Compare({{"direct port", StockPlan(1024)}, {"plan", fast}}, options);
+  const auto result =
+      gnomon_train_engine()->Compare({{"direct port", StockPlan(1024)}, {"plan", fast}}, options);
   ASSERT_TRUE(result.ok()) << result.error().Text();
   ASSERT_EQ(result->arms.size(), 2u);
   EXPECT_EQ(result->quality_samples, 8192);
@@ -266,8 +273,9 @@ TEST(CalibrateFramework, StatesEveryPrimitiveAsMeasured) {
   EXPECT_GT(device.framework.op.value, 0);
   EXPECT_GT(device.framework.backward_op.value, 0);
   EXPECT_GT(device.framework.gemm_efficiency.at(DType::kFp32), 0);
-  for (const char* key : {"embedding_row", "coalesce_key_level", "update_row", "bmm_item_fp32", "index_put_far",
-                          "fused_lookup_row", "fused_update_key", "fused_update_row"}) {
+  for (const char* key :
+       {"embedding_row", "coalesce_key_level", "update_row", "bmm_item_fp32", "index_put_far",
+        "fused_lookup_row", "fused_update_key", "fused_update_row"}) {
     const auto fact = device.facts.find(fmt::format("framework.{}_ns", key));
     ASSERT_NE(fact, device.facts.end()) << key;
     EXPECT_EQ(fact->second.kind, FactKind::kMeasured);

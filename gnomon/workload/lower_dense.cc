@@ -3,8 +3,8 @@
 //   name.fwd    GEMM batch × out × in    nt      name.dgrad  dX = dZ·W    batch × in × out   nn
 //   name.wgrad  dW = dZᵀ·X               out × in × batch                 tn
 //
-// with the passes around it that the recipe leaves standing. The first layer on raw counts has no dgrad.
-// Only inputs are padded (PaddedInput): hidden widths are the model's own.
+// with the passes around it that the recipe leaves standing. The first layer on raw counts has no
+// dgrad. Only inputs are padded (PaddedInput): hidden widths are the model's own.
 
 #include "gnomon/workload/lowering.h"
 
@@ -32,30 +32,37 @@ void Lowering::LinearForward(const Linear& linear) {
   if (linear.bias) Parameter(biases);
 
   if (half() && linear.input_is_fp32) {
-    Op& cast = Elementwise(linear.name + ".cast_x", Op::Pass::kForward, Floats(inputs), Activations(inputs));
+    Op& cast = Elementwise(linear.name + ".cast_x", Op::Pass::kForward, Floats(inputs),
+                           Activations(inputs));
     cast.layer = linear.layer;
     cast.keep = cast.write;
   }
-  // Copies that outlive the step are refreshed by the fused optimiser, or one by one after a stock one.
+  // Copies that outlive the step are refreshed by the fused optimiser, or one by one after a stock
+  // one.
   if (half() && !(keeps_copies() && recipe.fused_optimizer)) {
     const double cast_biases = keeps_copies() ? 0 : biases;
-    Op& cast = Elementwise(linear.name + ".cast_w", Op::Pass::kForward, Floats(weights + cast_biases),
-                           Activations(weights + cast_biases));
+    Op& cast = Elementwise(linear.name + ".cast_w", Op::Pass::kForward,
+                           Floats(weights + cast_biases), Activations(weights + cast_biases));
     cast.layer = linear.layer;
     cast.keep = cast.write;
     cast.framework_ops = cast_biases > 0 ? 2 : 1;
   }
   if (linear.bias && !our_gemms()) {
     // addmm: the output is filled with the bias and the GEMM adds to it.
-    Op& fill = Elementwise(linear.name + ".bias", Op::Pass::kForward, Bytes{0}, Activations(outputs));
+    Op& fill =
+        Elementwise(linear.name + ".bias", Op::Pass::kForward, Bytes{0}, Activations(outputs));
     fill.framework_ops = 0;
     fill.layer = linear.layer;
   }
   const bool relu_inside = linear.relu && our_gemms() && recipe.fused_linear;
-  Op& gemm = Gemm(linear.name + ".fwd", Op::Pass::kForward, recipe.batch, linear.out, linear.in, Layout::kNT);
+  Op& gemm = Gemm(linear.name + ".fwd", Op::Pass::kForward, recipe.batch, linear.out, linear.in,
+                  Layout::kNT);
   gemm.layer = linear.layer;
+  if (our_gemms() || recipe.fused_linear) gemm.framework_ops = kOurForwardOps;
   if (our_gemms()) {
-    gemm.problem.epilogue = relu_inside ? Epilogue::kBiasRelu : linear.bias ? Epilogue::kBias : Epilogue::kNone;
+    gemm.problem.epilogue = relu_inside   ? Epilogue::kBiasRelu
+                            : linear.bias ? Epilogue::kBias
+                                          : Epilogue::kNone;
     if (linear.logit) gemm.problem.dtype_out = DType::kFp32;
   }
   if (!linear.relu || relu_inside) {
@@ -63,7 +70,8 @@ void Lowering::LinearForward(const Linear& linear) {
     return;
   }
   // The GEMM's own result is not kept: its backward needs input and weight only.
-  Op& relu = Elementwise(linear.name + ".relu", Op::Pass::kForward, Activations(outputs), Activations(outputs));
+  Op& relu = Elementwise(linear.name + ".relu", Op::Pass::kForward, Activations(outputs),
+                         Activations(outputs));
   relu.layer = linear.layer;
   relu.keep = relu.write;
 }
@@ -79,6 +87,8 @@ void Lowering::LinearBackward(const Linear& linear) {
     Op& op = Elementwise(linear.name + ".act_bwd", pass, linear.relu ? 2 * outputs : outputs,
                          (linear.relu ? outputs : Bytes{0}) + biases);
     op.fused = true;
+    op.primitive = "fused_act_backward";
+    op.items = batch() * static_cast<double>(linear.out);
     op.framework_ops = 0;  // inside the backward of our linear operator
     tag(op);
   } else {
@@ -86,7 +96,11 @@ void Lowering::LinearBackward(const Linear& linear) {
     if (linear.bias) {
       Op& sums = Elementwise(linear.name + ".bias_grad", pass, outputs, biases);
       sums.fused = our_gemms();
-      if (our_gemms()) sums.framework_ops = 0;  // inside the backward of our linear operator
+      if (our_gemms()) {
+        sums.framework_ops = 0;  // inside the backward of our linear operator
+        sums.primitive = "fused_act_backward";
+        sums.items = batch() * static_cast<double>(linear.out);
+      }
       tag(sums);
     }
   }
@@ -96,7 +110,9 @@ void Lowering::LinearBackward(const Linear& linear) {
   tag(wgrad);
   if (our_gemms()) {
     wgrad.problem.dtype_out = DType::kFp32;
-    wgrad.framework_ops = linear.needs_dgrad ? 0 : 1;  // one node does dgrad and wgrad
+    wgrad.framework_ops = kOurBackwardOps;
+    // One node does dgrad and wgrad.
+    if (linear.needs_dgrad) workload.ops[workload.ops.size() - 2].framework_ops = 0;
   } else if (half()) {
     const bool with_bias = linear.bias && !recipe.fused_linear;
     const double values = weights + (with_bias ? static_cast<double>(linear.out) : 0);

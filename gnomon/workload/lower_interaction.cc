@@ -1,27 +1,38 @@
 // Lowers what joins dense and sparse features.
 //
 // Dot interaction, F = tables + 1 vectors z of `dim` values a sample:
-//   stock: cat → Z·Zᵀ (a batch of F × F × dim) → the lower triangle by index → cat with the dense vector;
-//          backward: scatter into zeros (an accumulating index_put) → two batched GEMMs, added → 27 slices
+//   stock: cat → Z·Zᵀ, a batch of F × F × dim → the triangle by index → cat with the dense;
+//          backward: an accumulating index_put into zeros → two batched GEMMs, added → F slices
 //   fused: one kernel forward, one backward; padding of the output is part of it
-// Cross layers (DCNv2, low rank): x ← x0 ⊙ (U(V·x) + b) + x, each a pair of GEMMs with element passes.
+//
+// Cross layers (DCNv2, low rank): x ← x0 ⊙ (U(V·x) + b) + x, each a pair of GEMMs with element
+// passes.
 
 #include "gnomon/workload/lowering.h"
 
 namespace gnomon::internal {
 namespace {
 
-// Eager operators: cat, stack view, transpose; slices of the backward are views but for a copy each.
+// Eager operators: cat, stack view, transpose; slices of the backward are views but for a copy
+// each.
 constexpr int kJoinOps = 3;
 constexpr int kScatterOps = 3;  // zeros, index_put, views
 
 // The two GEMMs of a cross layer: down to the rank, without bias, and up again.
 Lowering::Linear Down(const Block& block, int layer) {
-  return {.name = block.name + "_v", .in = block.in_width, .out = block.rank, .layer = layer, .bias = false,
+  return {.name = block.name + "_v",
+          .in = block.in_width,
+          .out = block.rank,
+          .layer = layer,
+          .bias = false,
           .relu = false};
 }
 Lowering::Linear Up(const Block& block, int layer) {
-  return {.name = block.name + "_u", .in = block.rank, .out = block.in_width, .layer = layer, .bias = true,
+  return {.name = block.name + "_u",
+          .in = block.rank,
+          .out = block.in_width,
+          .layer = layer,
+          .bias = true,
           .relu = false};
 }
 
@@ -29,7 +40,8 @@ double Vectors(const Model& model) { return static_cast<double>(model.tables.siz
 
 }  // namespace
 
-// Whether the vectors are joined in fp32: autocast joins a stock bag's fp32 with 16-bit dense vectors so.
+// Whether the vectors are joined in fp32: autocast joins a stock bag's fp32 with 16-bit dense
+// vectors so.
 bool Lowering::joins_fp32() const { return !half() || !our_gemms(); }
 
 // Dense vector and pooled rows side by side.
@@ -39,7 +51,8 @@ void Lowering::Join(const Block& block, double values) {
   join.framework_ops = kJoinOps;
   join.keep = join.write;
   if (half() && joins_fp32()) {
-    Op& cast = Elementwise(block.name + ".cast_x", Op::Pass::kForward, Floats(values), Activations(values));
+    Op& cast = Elementwise(block.name + ".cast_x", Op::Pass::kForward, Floats(values),
+                           Activations(values));
     cast.keep = cast.write;
   }
 }
@@ -52,7 +65,8 @@ void Lowering::JoinBags(const Block& block, double values) {
     join.framework_ops = kJoinOps;
   }
   if (half() && joins_fp32()) {
-    Op& cast = Elementwise(block.name + ".cast_x", Op::Pass::kForward, Floats(values), Activations(values));
+    Op& cast = Elementwise(block.name + ".cast_x", Op::Pass::kForward, Floats(values),
+                           Activations(values));
     cast.keep = cast.write;
   }
 }
@@ -63,7 +77,8 @@ void Lowering::Split(const Block& block, double values) {
     Elementwise(block.name + ".cast_dx", Op::Pass::kBackward, Activations(values), Floats(values));
   const Bytes bytes = joins_fp32() ? Floats(values) : Activations(values);
   Op& slices = Elementwise(block.name + ".slices", Op::Pass::kBackward, bytes, bytes);
-  slices.framework_ops = recipe.fused_tables || our_bags() ? 2 : static_cast<int>(model.tables.size()) + 1;
+  slices.framework_ops =
+      recipe.fused_tables || our_bags() ? 2 : static_cast<int>(model.tables.size()) + 1;
 }
 
 void Lowering::DotForward(const Block& block) {
@@ -74,11 +89,13 @@ void Lowering::DotForward(const Block& block) {
   if (recipe.fused_interaction) {
     double outputs = batch() * static_cast<double>(block.out_width);
     for (const Block& next : model.blocks)
-      if (next.inputs[0] == block.name) outputs = batch() * static_cast<double>(PaddedInput(next, recipe));
+      if (next.inputs[0] == block.name)
+        outputs = batch() * static_cast<double>(PaddedInput(next, recipe));
     if (!our_bags()) JoinBags(block, features - dense);
     Op& op = Elementwise(block.name + ".fwd", pass, Activations(features), Activations(outputs));
     op.flops = {2 * dim * pairs};
     op.fused = true;
+    op.framework_ops = kOurForwardOps;
     op.keep = op.write;
     return;
   }
@@ -91,7 +108,8 @@ void Lowering::DotForward(const Block& block) {
   Op& gather = Elementwise(block.name + ".triangle", pass, Activations(pairs), Activations(pairs));
   gather.primitive = "index_element";
   gather.items = pairs;
-  Op& concat = Elementwise(block.name + ".concat", pass, Activations(dense + pairs), Activations(dense + pairs));
+  Op& concat = Elementwise(block.name + ".concat", pass, Activations(dense + pairs),
+                           Activations(dense + pairs));
   concat.keep = concat.write;
 }
 
@@ -101,10 +119,13 @@ void Lowering::DotBackward(const Block& block) {
   const double features = batch() * vectors * dim, pairs = batch() * vectors * (vectors - 1) / 2;
   const double square = batch() * vectors * vectors, dense = batch() * dim;
   if (recipe.fused_interaction) {
-    Op& op = Elementwise(block.name + ".bwd", pass, Activations(features + pairs + dense), Activations(features));
+    Op& op = Elementwise(block.name + ".bwd", pass, Activations(features + pairs + dense),
+                         Activations(features));
     op.flops = {2 * 2 * dim * pairs};
     op.fused = true;
-    if (!our_bags() && (!recipe.fused_tables || (half() && joins_fp32()))) Split(block, features - dense);
+    op.framework_ops = kOurBackwardOps;
+    if (!our_bags() && (!recipe.fused_tables || (half() && joins_fp32())))
+      Split(block, features - dense);
     return;
   }
   Op& scatter = Elementwise(block.name + ".scatter", pass, Activations(pairs), Activations(square));

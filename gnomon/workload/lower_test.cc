@@ -28,7 +28,8 @@ Model Tiny() {
   model.embedding_dim = 8;
   model.tables = {{10, 1}, {20, 2}, {30, 1}};
   Block bottom{"bottom", Block::Type::kMlp, {"dense"}, {8}, true, 0, 0, 4, 8};
-  Block dot{"interaction", Block::Type::kDotInteraction, {"bottom", "embedding"}, {}, true, 0, 0, 32, 14};
+  Block dot{
+      "interaction", Block::Type::kDotInteraction, {"bottom", "embedding"}, {}, true, 0, 0, 32, 14};
   Block top{"top", Block::Type::kMlp, {"interaction"}, {1}, false, 0, 0, 14, 1};
   model.blocks = {bottom, dot, top};
   return model;
@@ -47,16 +48,17 @@ TEST(Lower, StockStepOfATinyModel) {
   const auto workload = Lower(Tiny(), recipe);
   ASSERT_TRUE(workload.ok()) << workload.error().Text();
   EXPECT_THAT(Names(*workload),
-              testing::ElementsAre("input.copy", "embedding.fwd", "bottom0.bias", "bottom0.fwd 2x8x4 nt fp32",
-                                   "bottom0.relu", "interaction.cat", "interaction.bmm 4x4x8 nt fp32 batch 2",
-                                   "interaction.triangle", "interaction.concat", "top0.bias",
-                                   "top0.fwd 2x1x14 nt fp32", "loss.fwd", "loss.bwd", "top0.bias_grad",
-                                   "top0.dgrad 2x14x1 nn fp32", "top0.wgrad 1x14x2 tn fp32",
-                                   "interaction.scatter", "interaction.bmm_dleft 4x8x4 nn fp32 batch 2",
-                                   "interaction.bmm_dright 8x4x4 tn fp32 batch 2", "interaction.bmm_sum",
-                                   "interaction.slices", "interaction.dense_sum", "bottom0.relu_bwd",
-                                   "bottom0.bias_grad", "bottom0.wgrad 8x4x2 tn fp32", "embedding.grad",
-                                   "embedding.coalesce", "embedding.adagrad", "dense.adagrad"));
+              testing::ElementsAre(
+                  "input.copy", "embedding.fwd", "bottom0.bias", "bottom0.fwd 2x8x4 nt fp32",
+                  "bottom0.relu", "interaction.cat", "interaction.bmm 4x4x8 nt fp32 batch 2",
+                  "interaction.triangle", "interaction.concat", "top0.bias",
+                  "top0.fwd 2x1x14 nt fp32", "loss.fwd", "loss.bwd", "top0.bias_grad",
+                  "top0.dgrad 2x14x1 nn fp32", "top0.wgrad 1x14x2 tn fp32", "interaction.scatter",
+                  "interaction.bmm_dleft 4x8x4 nn fp32 batch 2",
+                  "interaction.bmm_dright 8x4x4 tn fp32 batch 2", "interaction.bmm_sum",
+                  "interaction.slices", "interaction.dense_sum", "bottom0.relu_bwd",
+                  "bottom0.bias_grad", "bottom0.wgrad 8x4x2 tn fp32", "embedding.grad",
+                  "embedding.coalesce", "embedding.adagrad", "dense.adagrad"));
 }
 
 TEST(Lower, FusedStepOfATinyModel) {
@@ -70,11 +72,12 @@ TEST(Lower, FusedStepOfATinyModel) {
   const auto workload = Lower(Tiny(), recipe);
   ASSERT_TRUE(workload.ok()) << workload.error().Text();
   EXPECT_THAT(Names(*workload),
-              testing::ElementsAre("input.copy", "embedding.fwd", "bottom0.cast_x", "bottom0.fwd 2x8x16 nt bf16",
-                                   "interaction.fwd", "top0.fwd 2x1x16 nt bf16 to fp32", "loss.fwd", "loss.bwd",
-                                   "top0.act_bwd", "top0.dgrad 2x16x1 nn bf16", "top0.wgrad 1x16x2 tn bf16 to fp32",
-                                   "interaction.bwd", "bottom0.act_bwd", "bottom0.wgrad 8x16x2 tn bf16 to fp32",
-                                   "embedding.update", "dense.adagrad"));
+              testing::ElementsAre(
+                  "input.copy", "embedding.fwd", "bottom0.cast_x", "bottom0.fwd 2x8x16 nt bf16",
+                  "interaction.fwd", "top0.fwd 2x1x16 nt bf16 to fp32", "loss.fwd", "loss.bwd",
+                  "top0.act_bwd", "top0.dgrad 2x16x1 nn bf16", "top0.wgrad 1x16x2 tn bf16 to fp32",
+                  "interaction.bwd", "bottom0.act_bwd", "bottom0.wgrad 8x16x2 tn bf16 to fp32",
+                  "embedding.update", "dense.adagrad"));
   EXPECT_EQ(workload->ops[3].problem.epilogue, Epilogue::kBiasRelu);
   EXPECT_EQ(workload->ops[5].problem.epilogue, Epilogue::kBias);
 }
@@ -86,10 +89,11 @@ TEST(Lower, StockBf16CastsActivationsWeightsAndGradients) {
   const auto workload = Lower(Tiny(), recipe);
   ASSERT_TRUE(workload.ok());
   const std::vector<std::string> names = Names(*workload);
-  for (const char* pass : {"bottom0.cast_x", "bottom0.cast_w", "bottom0.cast_dw", "interaction.cast_x",
-                           "interaction.cast_dx", "top.pad"})
+  for (const char* pass : {"bottom0.cast_x", "bottom0.cast_w", "bottom0.cast_dw",
+                           "interaction.cast_x", "interaction.cast_dx", "top.pad"})
     EXPECT_THAT(names, testing::Contains(pass));
-  EXPECT_THAT(names, testing::Not(testing::Contains("bottom.pad"))) << "the reader of the data pads the counts";
+  EXPECT_THAT(names, testing::Not(testing::Contains("bottom.pad")))
+      << "the reader of the data pads the counts";
 }
 
 TEST(Lower, TablesApartAreAnOperatorEach) {
@@ -121,8 +125,9 @@ void ExpectShapesOfFile(const std::string& id, const std::string& prefix, std::i
   for (const auto& row : csv->rows) {
     const std::string& name = row.cells[0];
     if (!name.starts_with(prefix + ".")) continue;
-    expected[name.substr(prefix.size() + 1)] =
-        row.cells[1] + " " + row.cells[2] + " " + row.cells[3] + " " + row.cells[4] + " " + row.cells[5];
+    expected[name.substr(prefix.size() + 1)] = row.cells[1] + " " + row.cells[2] + " " +
+                                               row.cells[3] + " " + row.cells[4] + " " +
+                                               row.cells[5];
   }
   ASSERT_FALSE(expected.empty());
   Recipe recipe;
@@ -133,14 +138,18 @@ void ExpectShapesOfFile(const std::string& id, const std::string& prefix, std::i
   for (const Op& op : workload->ops) {
     if (op.kind != Op::Kind::kGemm || op.problem.batch != 1) continue;
     const Problem& p = op.problem;
-    lowered[op.name] = std::string(Name(p.layout)) + " " + std::to_string(p.m) + " " + std::to_string(p.n) + " " +
-                       std::to_string(p.k) + " 1";
+    lowered[op.name] = std::string(Name(p.layout)) + " " + std::to_string(p.m) + " " +
+                       std::to_string(p.n) + " " + std::to_string(p.k) + " 1";
   }
   EXPECT_EQ(lowered, expected);
 }
 
-TEST(Lower, ShapesOfDlrmKaggleAreThoseOfTheShapeFile) { ExpectShapesOfFile("dlrm_kaggle", "dlrm_kaggle.b128", 128); }
-TEST(Lower, ShapesOfDcnV2AreThoseOfTheShapeFile) { ExpectShapesOfFile("dlrm_dcnv2", "dcnv2.b2048", 2048); }
+TEST(Lower, ShapesOfDlrmKaggleAreThoseOfTheShapeFile) {
+  ExpectShapesOfFile("dlrm_kaggle", "dlrm_kaggle.b128", 128);
+}
+TEST(Lower, ShapesOfDcnV2AreThoseOfTheShapeFile) {
+  ExpectShapesOfFile("dlrm_dcnv2", "dcnv2.b2048", 2048);
+}
 
 double ForwardMegaflopsPerSample(const std::string& id) {
   Recipe recipe;

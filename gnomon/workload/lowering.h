@@ -1,6 +1,7 @@
 #pragma once
 
-/// Lowering: the workload under construction, shared by the files that lower one kind of block each.
+/// Lowering: the workload under construction, shared by the files that lower one kind of block
+/// each.
 
 #include <string>
 #include <utility>
@@ -9,11 +10,18 @@
 
 namespace gnomon::internal {
 
-/// Backward passes are appended in reverse, so each block gives its forward ops at once and its backward
-/// ops when asked.
+// What one of our operators costs in eager ones: argument checks, allocation of outputs, an
+// autograd node with its saved tensors (train_bench: linear, linear_backward, detach, empty and
+// accumulation of a step).
+inline constexpr int kOurForwardOps = 5, kOurBackwardOps = 4;
+
+/// Backward passes are appended in reverse, so each block gives its forward ops at once and its
+/// backward ops when asked.
 class Lowering {
  public:
-  Lowering(const Model& what, const Recipe& how) : model(what), recipe(how) { workload.model = model.id; }
+  Lowering(const Model& what, const Recipe& how) : model(what), recipe(how) {
+    workload.model = model.id;
+  }
 
   const Model& model;
   const Recipe& recipe;
@@ -25,13 +33,16 @@ class Lowering {
   /// 16-bit copies of the weights that outlive a step; autocast makes them anew in each.
   bool keeps_copies() const { return half() && (our_gemms() || recipe.fused_linear); }
   /// Bytes of `count` activation values.
-  Bytes Activations(double count) const { return {count * (half() ? SizeOf(recipe.dtype) : sizeof(float))}; }
+  Bytes Activations(double count) const {
+    return {count * (half() ? SizeOf(recipe.dtype) : sizeof(float))};
+  }
   static Bytes Floats(double count) { return {count * sizeof(float)}; }
 
   /// Appends an op that waits for the one before it, and gives it for further detail.
   Op& Add(std::string name, Op::Kind kind, Op::Pass pass);
   Op& Elementwise(std::string name, Op::Pass pass, Bytes read, Bytes write);
-  Op& Gemm(std::string name, Op::Pass pass, std::int64_t m, std::int64_t n, std::int64_t k, Layout layout);
+  Op& Gemm(std::string name, Op::Pass pass, std::int64_t m, std::int64_t n, std::int64_t k,
+           Layout layout);
   void Parameter(double values) {
     workload.dense_parameters += values;
     ++workload.parameter_tensors;

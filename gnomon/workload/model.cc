@@ -4,9 +4,9 @@
 //   dot:    out = dim + F·(F−1)/2        F = tables + 1 vectors, the dense one first
 //   dcn_v2: out = in = F·dim
 //
-// A block may take "dense" (the counts), "embedding" (all pooled rows) or an earlier block. The file is
-// refused where widths do not fit together, so that lowering can trust them. Samples to a fixed quality
-// follow 1 + batch/critical_batch (McCandlish et al., arXiv 1812.06162).
+// A block may take "dense" (the counts), "embedding" (all pooled rows) or an earlier block. The
+// file is refused where widths do not fit together, so that lowering can trust them. Samples to a
+// fixed quality follow 1 + batch/critical_batch (McCandlish et al., arXiv 1812.06162).
 
 #include "gnomon/workload/model.h"
 
@@ -23,8 +23,8 @@
 namespace gnomon {
 namespace {
 
-// Limits of what a file may ask for: counts beyond them are typing errors, and products of two stay far
-// below 2^63.
+// Limits of what a file may ask for: counts beyond them are typing errors, and products of two stay
+// far below 2^63.
 constexpr std::int64_t kMaxRows = 1LL << 40;
 constexpr std::int64_t kMaxWidth = 1LL << 20;
 constexpr std::int64_t kMaxLayers = 1000;
@@ -35,7 +35,8 @@ constexpr std::array<std::string_view, 3> kBlockTypes = {"mlp", "dot", "dcn_v2"}
 
 Status ReadEmbedding(const TomlTable& root, Model& model) {
   GNOMON_ASSIGN(const TomlTable table, root.Table("embedding"));
-  constexpr std::array<std::string_view, 5> kKeys = {"dim", "rows", "hot", "pooling", "zipf_exponent"};
+  constexpr std::array<std::string_view, 5> kKeys = {"dim", "rows", "hot", "pooling",
+                                                     "zipf_exponent"};
   GNOMON_TRY(table.AllowKeys(kKeys));
   GNOMON_ASSIGN(model.embedding_dim, table.Integer("dim", {1, kMaxWidth}));
   constexpr std::array<std::string_view, 1> kPooling = {"sum"};
@@ -45,8 +46,9 @@ Status ReadEmbedding(const TomlTable& root, Model& model) {
   if (table.Has("hot")) {
     GNOMON_ASSIGN(hot, table.Numbers("hot", {0, kMaxHot}));
     if (hot.size() != rows.size())
-      return BadInput(fmt::format("'embedding.hot' has {} values for {} tables", hot.size(), rows.size()),
-                      table.Where("hot"));
+      return BadInput(
+          fmt::format("'embedding.hot' has {} values for {} tables", hot.size(), rows.size()),
+          table.Where("hot"));
   }
   for (size_t i = 0; i < rows.size(); ++i) model.tables.push_back({rows[i], hot[i]});
   if (table.Has("zipf_exponent")) {
@@ -57,10 +59,12 @@ Status ReadEmbedding(const TomlTable& root, Model& model) {
   return Done{};
 }
 
-// Inputs by `input = "x"` or `inputs = ["x", "y"]`; each must be "dense", "embedding" or an earlier block.
+// Inputs by `input = "x"` or `inputs = ["x", "y"]`; each must be "dense", "embedding" or an earlier
+// block.
 Status ReadInputs(const TomlTable& table, const Model& model, Block& block) {
   if (table.Has("input") == table.Has("inputs"))
-    return BadInput(fmt::format("block '{}' needs either 'input' or 'inputs'", block.name), table.Where());
+    return BadInput(fmt::format("block '{}' needs either 'input' or 'inputs'", block.name),
+                    table.Where());
   const std::string_view key = table.Has("input") ? "input" : "inputs";
   if (table.Has("input")) {
     GNOMON_ASSIGN(const std::string input, table.String("input"));
@@ -78,7 +82,8 @@ Status ReadInputs(const TomlTable& table, const Model& model, Block& block) {
 
 std::int64_t WidthOf(const Model& model, const std::string& input) {
   if (input == "dense") return model.dense_features;
-  if (input == "embedding") return model.embedding_dim * static_cast<std::int64_t>(model.tables.size());
+  if (input == "embedding")
+    return model.embedding_dim * static_cast<std::int64_t>(model.tables.size());
   const Block* block = model.FindBlock(input);
   GNOMON_CHECK(block != nullptr, "input {}", input);
   return block->out_width;
@@ -86,8 +91,8 @@ std::int64_t WidthOf(const Model& model, const std::string& input) {
 
 // An interaction takes one vector of the embedding's width and all pooled rows.
 Status CheckInteractionInputs(const TomlTable& table, const Model& model, const Block& block) {
-  const bool shaped = block.inputs.size() == 2 && block.inputs[0] != "embedding" &&
-                      block.inputs[1] == "embedding";
+  const bool shaped =
+      block.inputs.size() == 2 && block.inputs[0] != "embedding" && block.inputs[1] == "embedding";
   if (!shaped)
     return BadInput(fmt::format("block '{}' needs inputs = [BLOCK, \"embedding\"]", block.name),
                     table.Where(table.Has("inputs") ? "inputs" : "input"));
@@ -100,7 +105,8 @@ Status CheckInteractionInputs(const TomlTable& table, const Model& model, const 
 }
 
 Status ReadMlp(const TomlTable& table, const Model& model, Block& block) {
-  constexpr std::array<std::string_view, 6> kKeys = {"name", "type", "input", "inputs", "widths", "last"};
+  constexpr std::array<std::string_view, 6> kKeys = {"name",   "type",   "input",
+                                                     "inputs", "widths", "last"};
   GNOMON_TRY(table.AllowKeys(kKeys));
   GNOMON_TRY(ReadInputs(table, model, block));
   if (block.inputs.size() != 1)
@@ -118,7 +124,8 @@ Status ReadMlp(const TomlTable& table, const Model& model, Block& block) {
 
 Status ReadInteraction(const TomlTable& table, const Model& model, Block& block) {
   constexpr std::array<std::string_view, 4> kDotKeys = {"name", "type", "input", "inputs"};
-  constexpr std::array<std::string_view, 6> kDcnKeys = {"name", "type", "input", "inputs", "layers", "rank"};
+  constexpr std::array<std::string_view, 6> kDcnKeys = {"name",   "type",   "input",
+                                                        "inputs", "layers", "rank"};
   const auto vectors = static_cast<std::int64_t>(model.tables.size()) + 1;
   block.in_width = vectors * model.embedding_dim;
   if (block.type == Block::Type::kDotInteraction) {
@@ -139,7 +146,8 @@ Status ReadBlocks(const TomlTable& root, Model& model) {
   for (const TomlTable& table : tables) {
     Block block;
     GNOMON_ASSIGN(block.name, table.String("name"));
-    if (block.name == "dense" || block.name == "embedding" || model.FindBlock(block.name) != nullptr)
+    if (block.name == "dense" || block.name == "embedding" ||
+        model.FindBlock(block.name) != nullptr)
       return BadInput(fmt::format("block name '{}' is taken", block.name), table.Where("name"));
     GNOMON_ASSIGN(const size_t type, table.Choice("type", kBlockTypes));
     block.type = static_cast<Block::Type>(type);
@@ -152,17 +160,20 @@ Status ReadBlocks(const TomlTable& root, Model& model) {
   }
   const Block& last = model.blocks.back();
   if (last.type != Block::Type::kMlp || last.out_width != 1 || last.last_relu)
-    return BadInput(fmt::format("the last block '{}' must be an mlp that ends in width 1 with last = \"none\": "
-                                "it gives the logit", last.name),
-                    tables.back().Where());
+    return BadInput(
+        fmt::format("the last block '{}' must be an mlp that ends in width 1 with last = \"none\": "
+                    "it gives the logit",
+                    last.name),
+        tables.back().Where());
   for (size_t i = 0; i + 1 < model.blocks.size(); ++i) {
     const std::string& name = model.blocks[i].name;
-    const auto readers = std::count_if(model.blocks.begin(), model.blocks.end(), [&](const Block& block) {
-      return std::find(block.inputs.begin(), block.inputs.end(), name) != block.inputs.end();
-    });
+    const auto readers =
+        std::count_if(model.blocks.begin(), model.blocks.end(), [&](const Block& block) {
+          return std::find(block.inputs.begin(), block.inputs.end(), name) != block.inputs.end();
+        });
     if (readers != 1)
-      return BadInput(fmt::format("block '{}' feeds {} blocks; each block but the last feeds one", name,
-                                  readers),
+      return BadInput(fmt::format("block '{}' feeds {} blocks; each block but the last feeds one",
+                                  name, readers),
                       tables[i].Where("name"));
   }
   return Done{};
@@ -234,8 +245,8 @@ const Block* Model::FindBlock(const std::string& block) const {
 
 Result<Model> ReadModel(const std::string& path) {
   GNOMON_ASSIGN(const TomlTable root, TomlTable::Read(path));
-  constexpr std::array<std::string_view, 9> kKeys = {"id",    "name",      "source",   "dense",  "embedding",
-                                                     "block", "optimizer", "training", "quality"};
+  constexpr std::array<std::string_view, 9> kKeys = {
+      "id", "name", "source", "dense", "embedding", "block", "optimizer", "training", "quality"};
   GNOMON_TRY(root.AllowKeys(kKeys));
   Model model;
   GNOMON_ASSIGN(model.id, root.String("id"));

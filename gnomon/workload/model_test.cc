@@ -1,4 +1,5 @@
-// Model files: the shipped ones, widths, the fit of the critical batch, and messages for wrong files.
+// Model files: the shipped ones, widths, the fit of the critical batch, and messages for wrong
+// files.
 
 #include "gnomon/workload/model.h"
 
@@ -64,7 +65,9 @@ Result<Model> ReadChanged(std::string_view from, std::string_view to) {
   return ReadModel(path);
 }
 
-std::string MessageOf(const Result<Model>& model) { return model.ok() ? "no error" : model.error().Text(); }
+std::string MessageOf(const Result<Model>& model) {
+  return model.ok() ? "no error" : model.error().Text();
+}
 
 TEST(ReadModel, KnowsTheWidthsOfDlrmKaggle) {
   const auto model = ReadModel(Shipped("dlrm_kaggle"));
@@ -96,34 +99,53 @@ TEST(ReadModel, FindsShippedModelsByIdAndListsThemForAnUnknownOne) {
 }
 
 TEST(ReadModel, NamesLineColumnAndNearestKeyOfAMistypedOne) {
-  EXPECT_THAT(MessageOf(ReadChanged("dim = 8", "dims = 8")), HasSubstr("changed.toml:7:1: unknown key of [embedding] 'dims'; nearest is 'dim'"));
-  EXPECT_THAT(MessageOf(ReadChanged("widths = [16, 8]", "width = [16, 8]")), HasSubstr(":14:1: unknown key of [block] 'width'; nearest is 'widths'"));
-  EXPECT_THAT(MessageOf(ReadChanged("[training]", "[trainings]")), HasSubstr("nearest is 'training'"));
+  EXPECT_THAT(MessageOf(ReadChanged("dim = 8", "dims = 8")),
+              HasSubstr("changed.toml:7:1: unknown key of [embedding] 'dims'; nearest is 'dim'"));
+  EXPECT_THAT(MessageOf(ReadChanged("widths = [16, 8]", "width = [16, 8]")),
+              HasSubstr(":14:1: unknown key of [block] 'width'; nearest is 'widths'"));
+  EXPECT_THAT(MessageOf(ReadChanged("[training]", "[trainings]")),
+              HasSubstr("nearest is 'training'"));
 }
 
 TEST(ReadModel, RefusesValuesThatMeanNothing) {
-  EXPECT_THAT(MessageOf(ReadChanged("rows = [10, 20, 30]", "rows = [10, 0, 30]")), HasSubstr(":9:13: 'embedding.rows' is 0"));
-  EXPECT_THAT(MessageOf(ReadChanged("rows = [10, 20, 30]", "rows = []")), HasSubstr("'embedding.rows' is empty"));
-  EXPECT_THAT(MessageOf(ReadChanged("features = 4", "features = \"4\"")), HasSubstr("must be a whole number, not a string"));
-  EXPECT_THAT(MessageOf(ReadChanged("epsilon = 1e-8", "epsilon = nan")), HasSubstr("'optimizer.epsilon' is nan"));
-  EXPECT_THAT(MessageOf(ReadChanged("features = 4", "features = 99999999999999")), HasSubstr("must lie in"));
-  EXPECT_THAT(MessageOf(ReadChanged("type = \"dot\"", "type = \"dots\"")), HasSubstr("nearest is 'dot'"));
-  EXPECT_THAT(MessageOf(ReadChanged("learning_rate = 0.01\n", "")), HasSubstr("key 'training.learning_rate' is missing"));
-  EXPECT_THAT(MessageOf(ReadChanged("dim = 8", "dim = 8\nhot = [1, 2]")), HasSubstr("2 values for 3 tables"));
+  EXPECT_THAT(MessageOf(ReadChanged("rows = [10, 20, 30]", "rows = [10, 0, 30]")),
+              HasSubstr(":9:13: 'embedding.rows' is 0"));
+  EXPECT_THAT(MessageOf(ReadChanged("rows = [10, 20, 30]", "rows = []")),
+              HasSubstr("'embedding.rows' is empty"));
+  EXPECT_THAT(MessageOf(ReadChanged("features = 4", "features = \"4\"")),
+              HasSubstr("must be a whole number, not a string"));
+  EXPECT_THAT(MessageOf(ReadChanged("epsilon = 1e-8", "epsilon = nan")),
+              HasSubstr("'optimizer.epsilon' is nan"));
+  EXPECT_THAT(MessageOf(ReadChanged("features = 4", "features = 99999999999999")),
+              HasSubstr("must lie in"));
+  EXPECT_THAT(MessageOf(ReadChanged("type = \"dot\"", "type = \"dots\"")),
+              HasSubstr("nearest is 'dot'"));
+  EXPECT_THAT(MessageOf(ReadChanged("learning_rate = 0.01\n", "")),
+              HasSubstr("key 'training.learning_rate' is missing"));
+  EXPECT_THAT(MessageOf(ReadChanged("dim = 8", "dim = 8\nhot = [1, 2]")),
+              HasSubstr("2 values for 3 tables"));
 }
 
 TEST(ReadModel, RefusesBlocksThatDoNotFitTogether) {
-  EXPECT_THAT(MessageOf(ReadChanged("input = \"interaction\"", "input = \"interactions\"")), HasSubstr("unknown input 'interactions'; nearest is 'interaction'"));
-  EXPECT_THAT(MessageOf(ReadChanged("widths = [16, 8]", "widths = [16, 7]")), HasSubstr("is 7 wide, but embedding.dim is 8"));
-  EXPECT_THAT(MessageOf(ReadChanged("widths = [5, 1]", "widths = [5, 2]")), HasSubstr("it gives the logit"));
-  EXPECT_THAT(MessageOf(ReadChanged("input = \"interaction\"", "input = \"bottom\"")), HasSubstr("block 'bottom' feeds 2 blocks"));
-  EXPECT_THAT(MessageOf(ReadChanged("name = \"top\"", "name = \"bottom\"")), HasSubstr("block name 'bottom' is taken"));
+  EXPECT_THAT(MessageOf(ReadChanged("input = \"interaction\"", "input = \"interactions\"")),
+              HasSubstr("unknown input 'interactions'; nearest is 'interaction'"));
+  EXPECT_THAT(MessageOf(ReadChanged("widths = [16, 8]", "widths = [16, 7]")),
+              HasSubstr("is 7 wide, but embedding.dim is 8"));
+  EXPECT_THAT(MessageOf(ReadChanged("widths = [5, 1]", "widths = [5, 2]")),
+              HasSubstr("it gives the logit"));
+  EXPECT_THAT(MessageOf(ReadChanged("input = \"interaction\"", "input = \"bottom\"")),
+              HasSubstr("block 'bottom' feeds 2 blocks"));
+  EXPECT_THAT(MessageOf(ReadChanged("name = \"top\"", "name = \"bottom\"")),
+              HasSubstr("block name 'bottom' is taken"));
 }
 
 TEST(ReadModel, WantsASourceForAnAssumedNumber) {
-  EXPECT_THAT(MessageOf(ReadChanged("rows = [10, 20, 30]", "rows = [10, 20, 30]\nzipf_exponent = 1.1")),
-              HasSubstr("must be a table { value, kind, source, read }"));
-  EXPECT_THAT(MessageOf(ReadChanged("rows = [10, 20, 30]", "rows = [10, 20, 30]\nzipf_exponent = { value = 1.1, kind = \"assumed\", read = 2026-12-01 }")),
+  EXPECT_THAT(
+      MessageOf(ReadChanged("rows = [10, 20, 30]", "rows = [10, 20, 30]\nzipf_exponent = 1.1")),
+      HasSubstr("must be a table { value, kind, source, read }"));
+  EXPECT_THAT(MessageOf(ReadChanged("rows = [10, 20, 30]",
+                                    "rows = [10, 20, 30]\nzipf_exponent = { value = 1.1, kind = "
+                                    "\"assumed\", read = 2026-12-01 }")),
               HasSubstr("'embedding.zipf_exponent.source' is missing"));
 }
 
@@ -160,7 +182,9 @@ TEST(Quality, CriticalBatchOfDcnV2IsTheFitAndPredictsTheOtherPoints) {
   EXPECT_NEAR(model->critical_batch, base / slope, 0.01 * base / slope);
   constexpr double kTolerance = 0.05;
   for (const ConvergencePoint& p : kPoints)
-    EXPECT_NEAR(base * model->SamplesFactor(static_cast<std::int64_t>(p.batch)) / p.epochs, 1, kTolerance) << p.batch;
+    EXPECT_NEAR(base * model->SamplesFactor(static_cast<std::int64_t>(p.batch)) / p.epochs, 1,
+                kTolerance)
+        << p.batch;
 }
 
 TEST(Quality, CriticalBatchOfKaggleScalesWithTheDataSet) {

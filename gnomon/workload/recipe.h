@@ -1,6 +1,7 @@
 #pragma once
 
-/// Recipe: how to train a model. Each field is a lever of codesign; the defaults are stock LibTorch.
+/// Recipe: how to train a model. Each field is a lever of codesign; the defaults are stock
+/// LibTorch.
 
 #include <cstdint>
 #include <string>

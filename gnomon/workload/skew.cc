@@ -2,14 +2,14 @@
 //
 //   rate of row i      λ_i = hot · i^−s / Σ_j j^−s
 //   unique rows in B   U(B) = Σ_i 1 − e^(−λ_i·B)
-//   cache of C bytes   Che's approximation of LRU (Che, Tung, Wang 2002): a row is present if it was used
-//                      in the last T samples, where T solves  row·U(T) + stream·T = C;
-//                      hit share = Σ λ_i·(1 − e^(−λ_i·T)) / Σ λ_i
+//   cache of C bytes   row·U(T) + stream·T = C gives T;  hits = Σ λ_i·(1 − e^(−λ_i·T)) / Σ λ_i
 //
-// The stream term is ours: between two uses of a row the rest of the step passes through the same cache.
-// Rows are binned by rate (eight bins an octave), so that a table of 10^7 rows costs no more than one of
-// 10^3: popular ranks are taken one by one, the tail in geometric steps with the integral of i^−s.
-// Left out: correlation between samples (sessions, time of day) and between tables.
+// The last is Che's approximation of LRU (Che, Tung, Wang 2002): a row is present if it was used in
+// the last T samples. The stream term is ours: between two uses of a row the rest of the step
+// passes through the same cache. Rows are binned by rate (eight bins an octave), so that a table of
+// 10^7 rows costs no more than one of 10^3: popular ranks are taken one by one, the tail in
+// geometric steps with the integral of i^−s. Left out: correlation between samples (sessions, time
+// of day) and between tables.
 
 #include "gnomon/workload/skew.h"
 
@@ -20,11 +20,12 @@
 namespace gnomon {
 namespace {
 
-constexpr double kExactRanks = 64;       // ranks taken one by one
-constexpr double kTailStep = 1.05;       // geometric step of the tail beyond them
-constexpr double kBinsPerOctave = 8;     // of the rate histogram
-constexpr int kBisections = 40;          // halvings of log T: a share to ten digits
-constexpr double kShortestWindow = 1e-9, kLongestWindow = 1e18;  // samples: nothing, everything is present
+constexpr double kExactRanks = 64;    // ranks taken one by one
+constexpr double kTailStep = 1.05;    // geometric step of the tail beyond them
+constexpr double kBinsPerOctave = 8;  // of the rate histogram
+constexpr int kBisections = 40;       // halvings of log T: a share to ten digits
+constexpr double kShortestWindow = 1e-9,
+                 kLongestWindow = 1e18;  // samples: nothing, everything is present
 
 // Σ i^−s over first ≤ i < last, by the midpoint integral; exact enough beyond kExactRanks.
 double PowerSum(double first, double last, double s) {

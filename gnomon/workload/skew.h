@@ -1,7 +1,7 @@
 #pragma once
 
-/// Skew: what Zipf-distributed lookups mean for a batch (how many different rows it touches) and for a
-/// cache (which share of lookups it serves).
+/// Skew: what Zipf-distributed lookups mean for a batch (how many different rows it touches) and
+/// for a cache (which share of lookups it serves).
 
 #include <vector>
 
@@ -10,8 +10,8 @@
 
 namespace gnomon {
 
-/// The popularity of every row of all tables, as a histogram: row i of a table of n rows with exponent s
-/// is looked up hot · i^−s / Σ j^−s times a sample.
+/// The popularity of every row of all tables, as a histogram: row i of a table of n rows with
+/// exponent s is looked up hot · i^−s / Σ j^−s times a sample.
 class LookupSkew {
  public:
   explicit LookupSkew(const Model& model);
@@ -19,8 +19,8 @@ class LookupSkew {
   /// Rows that `samples` samples touch at least once (expected), over all tables.
   double UniqueRows(double samples) const;
 
-  /// Share of lookups that an LRU cache serves which also sees `stream` bytes a sample of other traffic;
-  /// a row occupies `row` bytes.
+  /// Share of lookups that an LRU cache serves which also sees `stream` bytes a sample of other
+  /// traffic; a row occupies `row` bytes.
   double HitShare(Bytes capacity, Bytes row, Bytes stream) const;
 
   double lookups_per_sample() const { return lookups_; }

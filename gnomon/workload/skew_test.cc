@@ -52,14 +52,15 @@ TEST(Skew, UniqueRowsMatchDrawnOnes) {
     std::vector<std::unordered_set<std::int64_t>> seen(3);
     for (int i = 0; i < kSamples; ++i)
       for (size_t t = 0; t < 3; ++t)
-        for (int h = 0; h < static_cast<int>(model.tables[t].hot); ++h) seen[t].insert(sampler.Draw(t));
+        for (int h = 0; h < static_cast<int>(model.tables[t].hot); ++h)
+          seen[t].insert(sampler.Draw(t));
     const auto drawn = static_cast<double>(seen[0].size() + seen[1].size() + seen[2].size());
     EXPECT_NEAR(LookupSkew(model).UniqueRows(kSamples), drawn, 0.03 * drawn) << exponent;
   }
 }
 
-// Hit share of an LRU of `capacity` rows over drawn lookups, after it has filled; `stream` lines of other
-// traffic pass through it after every sample.
+// Hit share of an LRU of `capacity` rows over drawn lookups, after it has filled; `stream` lines of
+// other traffic pass through it after every sample.
 double SimulatedHits(const Model& model, size_t capacity, int stream) {
   Sampler sampler(model);
   std::list<std::int64_t> order;
@@ -96,7 +97,8 @@ TEST(Skew, HitShareMatchesARealLruCache) {
     for (const size_t capacity : {200u, 2000u, 20000u}) {
       const double predicted =
           LookupSkew(model).HitShare(Bytes{64.0 * static_cast<double>(capacity)}, row, Bytes{0});
-      EXPECT_NEAR(predicted, SimulatedHits(model, capacity, 0), 0.015) << exponent << ' ' << capacity;
+      EXPECT_NEAR(predicted, SimulatedHits(model, capacity, 0), 0.015)
+          << exponent << ' ' << capacity;
     }
   }
 }

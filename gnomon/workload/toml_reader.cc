@@ -1,9 +1,9 @@
 // Typed reading of TOML with errors a person can act on.
 //
-// A reader first says which keys a table may have (AllowKeys: a mistyped key is found before the missing
-// one it stands for), then takes the values one by one. Numbers carry the range in which they mean
-// something, so that a negative width or a NaN ends here and nowhere later.
-// A date may stand as a TOML date or as a string. toml++ does the parsing, without exceptions.
+// A reader first says which keys a table may have (AllowKeys: a mistyped key is found before the
+// missing one it stands for), then takes the values one by one. Numbers carry the range in which
+// they mean something, so that a negative width or a NaN ends here and nowhere later. A date may
+// stand as a TOML date or as a string. toml++ does the parsing, without exceptions.
 
 #include "gnomon/workload/toml_reader.h"
 
@@ -19,17 +19,25 @@
 namespace gnomon {
 namespace {
 
-constexpr std::array<std::string_view, 4> kFactKinds = {"datasheet", "measured", "derived", "assumed"};
+constexpr std::array<std::string_view, 4> kFactKinds = {"datasheet", "measured", "derived",
+                                                        "assumed"};
 
 std::string_view TypeName(const toml::node& node) {
   switch (node.type()) {
-    case toml::node_type::table: return "a table";
-    case toml::node_type::array: return "an array";
-    case toml::node_type::string: return "a string";
-    case toml::node_type::integer: return "a whole number";
-    case toml::node_type::floating_point: return "a number";
-    case toml::node_type::boolean: return "a boolean";
-    default: return "a date or time";
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return "an array";
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "a whole number";
+    case toml::node_type::floating_point:
+      return "a number";
+    case toml::node_type::boolean:
+      return "a boolean";
+    default:
+      return "a date or time";
   }
 }
 
@@ -66,8 +74,9 @@ std::string TomlTable::Where(std::string_view key) const {
 Status TomlTable::AllowKeys(std::span<const std::string_view> keys) const {
   for (const auto& [key, node] : *table_)
     if (std::find(keys.begin(), keys.end(), key.str()) == keys.end())
-      return BadInput(UnknownName(name_.empty() ? "key" : fmt::format("key of [{}]", name_), key.str(), keys),
-                      Place(key.source()));
+      return BadInput(
+          UnknownName(name_.empty() ? "key" : fmt::format("key of [{}]", name_), key.str(), keys),
+          Place(key.source()));
   return Done{};
 }
 
@@ -88,8 +97,9 @@ Result<double> TomlTable::AsNumber(const toml::node& node, std::string_view key,
   if (!node.is_number()) return WrongType(node, key, "a number");
   const double value = *node.value<double>();
   if (!std::isfinite(value) || value < range.low || value > range.high)
-    return BadInput(fmt::format("'{}' is {}; it must lie in [{}, {}]", Full(key), value, range.low, range.high),
-                    Place(node.source()));
+    return BadInput(
+        fmt::format("'{}' is {}; it must lie in [{}, {}]", Full(key), value, range.low, range.high),
+        Place(node.source()));
   return value;
 }
 
@@ -98,8 +108,9 @@ Result<std::int64_t> TomlTable::AsInteger(const toml::node& node, std::string_vi
   if (!node.is_integer()) return WrongType(node, key, "a whole number");
   const std::int64_t value = *node.value<std::int64_t>();
   if (value < range.low || value > range.high)
-    return BadInput(fmt::format("'{}' is {}; it must lie in [{}, {}]", Full(key), value, range.low, range.high),
-                    Place(node.source()));
+    return BadInput(
+        fmt::format("'{}' is {}; it must lie in [{}, {}]", Full(key), value, range.low, range.high),
+        Place(node.source()));
   return value;
 }
 
@@ -107,7 +118,8 @@ Result<std::string> TomlTable::String(std::string_view key) const {
   GNOMON_ASSIGN(const toml::node* node, Find(key));
   if (!node->is_string()) return WrongType(*node, key, "a string");
   std::string value = *node->value<std::string>();
-  if (value.empty()) return BadInput(fmt::format("'{}' is empty", Full(key)), Place(node->source()));
+  if (value.empty())
+    return BadInput(fmt::format("'{}' is empty", Full(key)), Place(node->source()));
   return value;
 }
 
@@ -132,7 +144,8 @@ Result<std::vector<std::int64_t>> TomlTable::Integers(std::string_view key,
   GNOMON_ASSIGN(const toml::node* node, Find(key));
   const toml::array* array = node->as_array();
   if (array == nullptr) return WrongType(*node, key, "an array of whole numbers");
-  if (array->empty()) return BadInput(fmt::format("'{}' is empty", Full(key)), Place(node->source()));
+  if (array->empty())
+    return BadInput(fmt::format("'{}' is empty", Full(key)), Place(node->source()));
   std::vector<std::int64_t> values;
   for (const toml::node& element : *array) {
     GNOMON_ASSIGN(const std::int64_t value, AsInteger(element, key, range));
@@ -165,7 +178,8 @@ Result<std::vector<std::string>> TomlTable::Strings(std::string_view key) const 
   return values;
 }
 
-Result<size_t> TomlTable::Choice(std::string_view key, std::span<const std::string_view> names) const {
+Result<size_t> TomlTable::Choice(std::string_view key,
+                                 std::span<const std::string_view> names) const {
   GNOMON_ASSIGN(const std::string word, String(key));
   for (size_t i = 0; i < names.size(); ++i)
     if (names[i] == word) return i;
@@ -174,8 +188,7 @@ Result<size_t> TomlTable::Choice(std::string_view key, std::span<const std::stri
 
 Result<Fact> TomlTable::SourcedNumber(std::string_view key, Range<double> range) const {
   GNOMON_ASSIGN(const toml::node* node, Find(key));
-  if (!node->is_table())
-    return WrongType(*node, key, "a table { value, kind, source, read }");
+  if (!node->is_table()) return WrongType(*node, key, "a table { value, kind, source, read }");
   GNOMON_ASSIGN(const TomlTable table, Table(key));
   constexpr std::array<std::string_view, 4> kKeys = {"value", "kind", "source", "read"};
   GNOMON_TRY(table.AllowKeys(kKeys));

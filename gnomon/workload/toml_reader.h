@@ -1,7 +1,7 @@
 #pragma once
 
-/// TomlTable: one table of a TOML file, read key by key. Every error says file:line:column, the key and the
-/// nearest valid one. Models and plans are read with it.
+/// TomlTable: one table of a TOML file, read key by key. Every error says file:line:column, the key
+/// and the nearest valid one. Models and plans are read with it.
 
 #ifndef TOML_EXCEPTIONS
 #define TOML_EXCEPTIONS 0

@@ -1,8 +1,8 @@
 #pragma once
 
-/// Workload: the op graph of one training step, lowered from a Model and a Recipe. Forward, backward
-/// (dgrad and wgrad apart) and optimiser; every op says its shapes, its bytes and how many framework
-/// operators carry it out.
+/// Workload: the op graph of one training step, lowered from a Model and a Recipe. Forward,
+/// backward (dgrad and wgrad apart) and optimiser; every op says its shapes, its bytes and how many
+/// framework operators carry it out.
 
 #include <string>
 #include <vector>
@@ -46,20 +46,21 @@ struct Op {
   int framework_ops = 1;    ///< eager operators (0: part of another op's kernel)
   bool fused = false;       ///< one of our kernels rather than a chain of stock operators
 
-  int layer = 0;            ///< among ops that share a name and a shape (layers of a cross network)
+  int layer = 0;  ///< among ops that share a name and a shape (layers of a cross network)
   Stage stage = Stage::kNone;
-  double lookups = 0;       ///< kEmbedding…: table rows asked for, repeats counted
-  int lookup_groups = 1;    ///< operators these are shared out over: one a table, or one for all
-  double dim = 0;           ///< kEmbedding…: values a row
-  Bytes bag_bytes;          ///< kEmbedding…: pooled values (or their gradients), all bags
-  std::string primitive;    ///< stock operator bound by items rather than bytes (gnomon/cost/primitives.h)
+  double lookups = 0;     ///< kEmbedding…: table rows asked for, repeats counted
+  int lookup_groups = 1;  ///< operators these are shared out over: one a table, or one for all
+  double dim = 0;         ///< kEmbedding…: values a row
+  Bytes bag_bytes;        ///< kEmbedding…: pooled values (or their gradients), all bags
+  std::string
+      primitive;  ///< stock operator bound by items rather than bytes (gnomon/cost/primitives.h)
   double items = 0;
-  Bytes keep;               ///< kept until the backward has used it
+  Bytes keep;  ///< kept until the backward has used it
 };
 
 struct Workload {
   std::string model;
-  std::vector<Op> ops;  ///< in an order that respects inputs
+  std::vector<Op> ops;          ///< in an order that respects inputs
   double dense_parameters = 0;  ///< values, padding included
   int parameter_tensors = 0;
 };

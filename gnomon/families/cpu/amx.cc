@@ -2,10 +2,11 @@
 //
 //   C[r, c] += A[r, step] · B[step, c]   for the tiles r < kRows, c < kCols, tile registers 0 to 3
 //
-// Two by two tiles load four tiles for four products, so that the loads hide behind the products; one row or
-// column of up to four is for skinny C. Then the epilogue: bias, ReLU and rounding to bf16 (nearest even) with
-// AVX-512. AMX takes denormals as zero. Intrinsics and assembly instead of Highway, because Highway 1.0.3 has no
-// AMX; the target is set after the includes, so that no inline function of theirs is compiled for AVX-512.
+// Two by two tiles load four tiles for four products, so that the loads hide behind the products;
+// one row or column of up to four is for skinny C. Then the epilogue: bias, ReLU and rounding to
+// bf16 (nearest even) with AVX-512. AMX takes denormals as zero. Intrinsics and assembly instead of
+// Highway, because Highway 1.0.3 has no AMX; the target is set after the includes, so that no
+// inline function of theirs is compiled for AVX-512.
 
 #include "gnomon/families/cpu/amx.h"
 
@@ -78,7 +79,8 @@ class Block {
       if (args.in == nullptr) {
         ZeroTile<kTile>();
       } else {
-        LoadTile<kTile>(reinterpret_cast<const char*>(args.in) + Offset(kTile, args.in_stride), args.in_stride);
+        LoadTile<kTile>(reinterpret_cast<const char*>(args.in) + Offset(kTile, args.in_stride),
+                        args.in_stride);
       }
       Begin<kTile + 1>(args);
     }
@@ -87,7 +89,8 @@ class Block {
   template <int kTile>
   static void End(const AmxArgs& args) {
     if constexpr (kTile < kTiles) {
-      StoreTile<kTile>(reinterpret_cast<char*>(args.out) + Offset(kTile, args.out_stride), args.out_stride);
+      StoreTile<kTile>(reinterpret_cast<char*>(args.out) + Offset(kTile, args.out_stride),
+                       args.out_stride);
       End<kTile + 1>(args);
     }
   }
@@ -138,12 +141,14 @@ inline __mmask16 FirstMask(std::int64_t count) {
 inline __m512 AddBias(__m512 v, __m512 bias, bool relu) {
   v = _mm512_add_ps(v, bias);
   // Where v < 0, so that a NaN stays a NaN.
-  const __mmask16 below = relu ? _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ) : __mmask16{0};
+  const __mmask16 below =
+      relu ? _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ) : __mmask16{0};
   return _mm512_maskz_mov_ps(static_cast<__mmask16>(~below), v);
 }
 
 inline __m512 LoadBias(const AmxStoreArgs& args, std::int64_t first, __mmask16 mask) {
-  return args.bias == nullptr ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(mask, args.bias + first);
+  return args.bias == nullptr ? _mm512_setzero_ps()
+                              : _mm512_maskz_loadu_ps(mask, args.bias + first);
 }
 
 template <bool kBf16>
@@ -168,12 +173,14 @@ void StoreColumn(const AmxStoreArgs& args, std::int64_t first) {
 
 // Two whole tile columns at once: a cache line of bf16 a row.
 void StoreColumnPair(const AmxStoreArgs& args, std::int64_t first) {
-  const __m512 bias0 = LoadBias(args, first, 0xFFFF), bias1 = LoadBias(args, first + kAmxSide, 0xFFFF);
+  const __m512 bias0 = LoadBias(args, first, 0xFFFF),
+               bias1 = LoadBias(args, first + kAmxSide, 0xFFFF);
   const float* from = args.sums + first;
   std::uint16_t* to = static_cast<std::uint16_t*>(args.c) + first;
   for (std::int64_t i = 0; i < args.rows; ++i, from += args.sums_stride, to += args.c_stride) {
-    const __m512bh rounded = _mm512_cvtne2ps_pbh(AddBias(_mm512_loadu_ps(from + kAmxSide), bias1, args.relu),
-                                                 AddBias(_mm512_loadu_ps(from), bias0, args.relu));
+    const __m512bh rounded =
+        _mm512_cvtne2ps_pbh(AddBias(_mm512_loadu_ps(from + kAmxSide), bias1, args.relu),
+                            AddBias(_mm512_loadu_ps(from), bias0, args.relu));
     __builtin_memcpy(to, &rounded, sizeof(rounded));
   }
 }
@@ -193,7 +200,8 @@ AmxScope::AmxScope() {
 AmxScope::~AmxScope() { asm volatile("tilerelease" ::); }
 
 bool HasAmxBlock(std::int32_t rows, std::int32_t cols) {
-  return rows >= 1 && cols >= 1 && rows <= kMaxAmxTiles && cols <= kMaxAmxTiles && kBlocks[rows][cols] != nullptr;
+  return rows >= 1 && cols >= 1 && rows <= kMaxAmxTiles && cols <= kMaxAmxTiles &&
+         kBlocks[rows][cols] != nullptr;
 }
 
 void AmxBlock(std::int32_t rows, std::int32_t cols, const AmxArgs& args) {

@@ -1,7 +1,7 @@
 #pragma once
 
-/// bf16 GEMM blocks on AMX tiles of 16 × 16 outputs, and the packing that they need. Internal to the family.
-/// Everything but AmxUsable may only be called where it returns true.
+/// bf16 GEMM blocks on AMX tiles of 16 × 16 outputs, and the packing that they need. Internal to
+/// the family. Everything but AmxUsable may only be called where it returns true.
 
 #include <cstdint>
 
@@ -12,7 +12,8 @@ inline constexpr std::int64_t kAmxDepth = 32;        ///< k values of a tile of 
 inline constexpr std::int64_t kAmxTileBytes = 1024;  ///< of any tile
 inline constexpr std::int32_t kMaxAmxTiles = 4;      ///< tiles of C in registers
 
-/// AMX bf16 tiles, the AVX-512 that goes with them, and the system's permission, which the first call asks for.
+/// AMX bf16 tiles, the AVX-512 that goes with them, and the system's permission, which the first
+/// call asks for.
 bool AmxUsable();
 
 /// Tile registers are set up for the calling thread while one of these lives.
@@ -54,16 +55,18 @@ struct AmxStoreArgs {
 };
 void AmxStore(const AmxStoreArgs& args);
 
-/// One tile of A or B from the stored operand, zero where it ends: `outer` rows of A (columns of B) ≤ 16, `k` ≤ 32.
+/// One tile of A or B from the stored operand, zero where it ends: `outer` rows of A (columns of B)
+/// ≤ 16, `k` ≤ 32.
 struct AmxPackArgs {
   const std::uint16_t* source = nullptr;
   std::int64_t stride = 0;  ///< elements between stored rows
   std::int64_t outer = 0, k = 0;
   void* tile = nullptr;
 };
-void AmxPackCopy(const AmxPackArgs& args);               ///< A stored along k: rows as they are
-void AmxPackTranspose(const AmxPackArgs& args);          ///< B stored along k: pairs of k by column
-void AmxPackInterleave(const AmxPackArgs& args);         ///< B stored along N: pairs of stored rows
-void AmxPackInterleaveTranspose(const AmxPackArgs& args);  ///< A stored along M: rows of A from stored columns
+void AmxPackCopy(const AmxPackArgs& args);        ///< A stored along k: rows as they are
+void AmxPackTranspose(const AmxPackArgs& args);   ///< B stored along k: pairs of k by column
+void AmxPackInterleave(const AmxPackArgs& args);  ///< B stored along N: pairs of stored rows
+void AmxPackInterleaveTranspose(
+    const AmxPackArgs& args);  ///< A stored along M: rows of A from stored columns
 
 }  // namespace gnomon::cpu

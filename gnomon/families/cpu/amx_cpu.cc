@@ -1,6 +1,6 @@
-// Whether this machine runs the AMX kernels: what CPUID lists, what the system saves on a context switch
-// (XCR0), and the system's permission to use tile data, which Linux wants to be asked for once a process.
-// This file is compiled for any x86-64, because it runs before the answer is known.
+// Whether this machine runs the AMX kernels: what CPUID lists, what the system saves on a context
+// switch (XCR0), and the system's permission to use tile data, which Linux wants to be asked for
+// once a process. This file is compiled for any x86-64, because it runs before the answer is known.
 
 #include <cpuid.h>
 #include <sys/syscall.h>
@@ -30,8 +30,8 @@ constexpr bool HasBits(std::uint64_t value, std::initializer_list<int> bits) {
   return true;
 }
 
-// Intel SDM vol. 2A, CPUID: leaf 1 ECX.OSXSAVE; leaf 7 EBX AVX512 F, DQ, BW, VL; EDX AMX-BF16, AMX-TILE;
-// leaf 7.1 EAX AVX512_BF16.
+// Intel SDM vol. 2A, CPUID: leaf 1 ECX.OSXSAVE; leaf 7 EBX AVX512 F, DQ, BW, VL; EDX AMX-BF16,
+// AMX-TILE; leaf 7.1 EAX AVX512_BF16.
 bool CpuHasThem() {
   const Leaf features = ReadLeaf(7, 0);
   return HasBits(ReadLeaf(1, 0).ecx, {27}) && HasBits(features.ebx, {16, 17, 30, 31}) &&

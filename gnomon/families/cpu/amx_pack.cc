@@ -1,11 +1,13 @@
-// Tiles of bf16 operands in the order that AMX multiplies: A as 16 rows of 32 k, B as 16 pairs of k by 16 columns,
-// a pair being one 32-bit word.
+// Tiles of bf16 operands in the order that AMX multiplies: A as 16 rows of 32 k, B as 16 pairs of k
+// by 16 columns, a pair being one 32-bit word.
 //
-//   A: tile[i][2q, 2q + 1] = A(i, k = 2q, 2q + 1)        B: tile[q][2j, 2j + 1] = B(k = 2q, 2q + 1, j)
+//   A: tile[i][2q, 2q + 1] = A(i, k = 2q, 2q + 1)        B: tile[q][2j, 2j + 1] = B(k = 2q, 2q + 1,
+//   j)
 //
-// An operand stored along k already has its pairs as words: A is copied, B is a 16 × 16 transpose of words.
-// One stored along its other side has two stored rows interleaved into words: that is B, and A is its transpose.
-// Edges are masked loads, zero beyond. AVX-512 intrinsics for the reason given in amx.cc.
+// An operand stored along k already has its pairs as words: A is copied, B is a 16 × 16 transpose
+// of words. One stored along its other side has two stored rows interleaved into words: that is B,
+// and A is its transpose. Edges are masked loads, zero beyond. AVX-512 intrinsics for the reason
+// given in amx.cc.
 
 #include <immintrin.h>
 
@@ -31,7 +33,8 @@ inline std::uint32_t FirstBits(std::int64_t count) {
 inline void LoadRows(const AmxPackArgs& args, __m512i* row) {
   const __mmask32 mask = FirstBits(args.k);
   for (int i = 0; i < kWords; ++i)
-    row[i] = i < args.outer ? _mm512_maskz_loadu_epi16(mask, args.source + i * args.stride) : _mm512_setzero_si512();
+    row[i] = i < args.outer ? _mm512_maskz_loadu_epi16(mask, args.source + i * args.stride)
+                            : _mm512_setzero_si512();
 }
 
 // Two stored rows of up to 16 values interleaved into words, for the 16 pairs of k.
@@ -42,7 +45,8 @@ inline void LoadPairs(const AmxPackArgs& args, __m512i* pair) {
     const __mmask16 low_mask = 2 * q < args.k ? mask : __mmask16{0};
     const __mmask16 high_mask = 2 * q + 1 < args.k ? mask : __mmask16{0};
     const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(low_mask, from));
-    const __m512i high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(high_mask, from + args.stride));
+    const __m512i high =
+        _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(high_mask, from + args.stride));
     pair[q] = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
   }
 }

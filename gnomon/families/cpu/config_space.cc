@@ -6,8 +6,8 @@
 // those reach the FMA peak; few rows or columns take what fits them. Cache blocks follow from the loop order
 // and the cache sizes: the operand that moves inside gets a block of half the L2, so mc and nc are not
 // dimensions of the space. Packing is offered where an operand is used more than twice, and is what the
-// kernel needs where it needs it. Each side is shared out only where every thread gets a whole tile.
-// Left out: widths between the listed ones and blocks of K other than three; sweeps over the wide space
+// kernel needs where it needs it; of two operands that need not be packed at most one is. Each side is shared out only where every thread gets a whole tile.
+// Left out: widths between the listed ones and blocks of K other than two and the whole; sweeps over the wide space
 // found them within the noise of their neighbours (docs/model.md).
 
 #include "gnomon/families/cpu/config_space.h"
@@ -22,7 +22,7 @@ namespace {
 using Kernel = GemmConfig::Kernel;
 using Split = GemmConfig::Split;
 
-constexpr std::array<std::int32_t, 3> kDepthBlocks = {256, 512, 1024};
+constexpr std::array<std::int32_t, 2> kDepthBlocks = {256, 512};
 constexpr std::int64_t kWholeDepth = 1024;  // a K of up to this may stay whole
 constexpr std::int64_t kLeastReuse = 3;     // passes over an operand that can pay for packing it
 
@@ -101,8 +101,11 @@ class Enumerator {
       return shapes;
     }
     add(2, kMaxTileRows);
-    add(3, kEven);
-    add(4, kMaxTileRows);
+    // Three vectors: where an odd count leaves a rest otherwise, and where four leave too few rows.
+    constexpr std::int64_t kFewVectors = 9;
+    const bool four = MaxTileRows(4, registers_) >= kFewRows;
+    if (!four || (vectors % 2 == 1 && vectors <= kFewVectors)) add(3, kEven);
+    if (four) add(4, kMaxTileRows);
     return shapes;
   }
 
@@ -163,7 +166,6 @@ class Enumerator {
     for (const std::int32_t kc : kDepthBlocks) {
       constexpr std::int64_t kNearlyWhole = 3;  // k of less than 3/2 of a block is as well whole
       if (2 * local.k < kNearlyWhole * kc) continue;
-      if (kc == kDepthBlocks.back() && local.k <= 2 * kc) continue;
       config.kc = kc;
       Packings(config, local, kc);
     }
@@ -178,6 +180,7 @@ class Enumerator {
     for (const bool pack_a : {false, true}) {
       for (const bool pack_b : {false, true}) {
         if ((pack_a ? !may_a : must_a) || (pack_b ? !may_b : must_b)) continue;
+        if (pack_a && pack_b && !must_a && !must_b) continue;  // never more than 2% ahead of packing one
         config.pack_a = pack_a;
         config.pack_b = pack_b;
         Loops(config, local, kc);

@@ -1,6 +1,6 @@
-// How fast the GEMM kernels are on shapes of recommendation models: one fitting config for each, at one and two
-// threads. Every result is checked against the fp64 product of a few of its rows before it is timed.
-// Counter: floating-point operations a second.
+// How fast the GEMM kernels are on shapes of recommendation models: one fitting config for each, at
+// one and two threads. Every result is checked against the fp64 product of a few of its rows before
+// it is timed. Counter: floating-point operations a second.
 
 #include <benchmark/benchmark.h>
 
@@ -61,9 +61,10 @@ GemmConfig ConfigOf(const Shape& shape, std::int32_t threads) {
               : shape.kernel == Kernel::kAmx ? 4 / shape.nr
                                              : 8;
   config.kc = shape.kc;
-  config.pack_b = shape.kernel == Kernel::kAmx || (shape.kernel == Kernel::kTile && shape.layout == Layout::kNT);
+  config.pack_b = shape.kernel == Kernel::kAmx ||
+                  (shape.kernel == Kernel::kTile && shape.layout == Layout::kNT);
   config.pack_a = shape.layout == Layout::kTN && shape.m > 1;
-  config.loop_n_outer = shape.kernel != Kernel::kTile || shape.layout == Layout::kTN;
+  config.loop_n_outer = shape.layout == Layout::kTN;
   config.split = shape.split;
   config.threads = threads;
   return config;
@@ -74,10 +75,12 @@ struct Free {
 };
 using Memory = std::unique_ptr<void, Free>;
 
-// Page-aligned; random values of both signs, because the oracle's tolerance is that of a random walk.
+// Page-aligned; random values of both signs, because the oracle's tolerance is that of a random
+// walk.
 Memory MakeOperand(DType dtype, std::int64_t count) {
   constexpr std::int64_t kPage = 4096;
-  Memory memory(std::aligned_alloc(kPage, static_cast<size_t>((count * 4 + kPage - 1) / kPage * kPage)));
+  Memory memory(
+      std::aligned_alloc(kPage, static_cast<size_t>((count * 4 + kPage - 1) / kPage * kPage)));
   std::minstd_rand random(static_cast<unsigned>(count));
   std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
   for (std::int64_t i = 0; i < count; ++i) {
@@ -102,7 +105,8 @@ bool Verify(const Problem& problem, const void* a, const void* b, const void* c)
   for (std::int64_t i = 0; i < rows.m * rows.n; ++i) {
     const size_t at = static_cast<size_t>(i);
     const double got = oracle::ReadElement(problem.dtype_out, c, i);
-    if (!(std::abs(got - want.value[at]) <= oracle::Tolerance(rows, want.value[at], want.magnitude[at])))
+    if (!(std::abs(got - want.value[at]) <=
+          oracle::Tolerance(rows, want.value[at], want.magnitude[at])))
       return false;
   }
   return true;
@@ -127,15 +131,16 @@ void RunShape(benchmark::State& state, const Shape& shape, std::int32_t threads)
     const Status again = RunGemm(problem, config, a.get(), b.get(), c.get(), nullptr);
     benchmark::DoNotOptimize(again.ok());
   }
-  state.counters["flops"] = benchmark::Counter(problem.flops().value, benchmark::Counter::kIsIterationInvariantRate,
-                                               benchmark::Counter::kIs1000);
+  state.counters["flops"] =
+      benchmark::Counter(problem.flops().value, benchmark::Counter::kIsIterationInvariantRate,
+                         benchmark::Counter::kIs1000);
 }
 
 const int kRegistered = [] {
   for (const Shape& shape : kShapes)
     for (const std::int32_t threads : {1, 2}) {
-      const std::string name = std::string(shape.what) + ", " + ProblemOf(shape).Text() + ", threads " +
-                               std::to_string(threads);
+      const std::string name = std::string(shape.what) + ", " + ProblemOf(shape).Text() +
+                               ", threads " + std::to_string(threads);
       benchmark::RegisterBenchmark(name.c_str(), RunShape, shape, threads)
           ->UseRealTime()
           ->Unit(benchmark::kMicrosecond);

@@ -1,6 +1,7 @@
-// Every kernel of the family against the fp64 oracle: odd sizes, all layouts, leading dimensions, batches,
-// epilogues and ways to cut the work up, on every vector level that this machine has. Outputs start as NaN, and
-// the bytes before, between and after the rows of C must be the same afterwards.
+// Every kernel of the family against the fp64 oracle: odd sizes, all layouts, leading dimensions,
+// batches, epilogues and ways to cut the work up, on every vector level that this machine has.
+// Outputs start as NaN, and the bytes before, between and after the rows of C must be the same
+// afterwards.
 
 #include "gnomon/families/cpu/cpu_gemm.h"
 
@@ -26,7 +27,7 @@ using Kernel = GemmConfig::Kernel;
 using Split = GemmConfig::Split;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kGuard = 64;  // elements before and after C
+constexpr std::int64_t kGuard = 64;                // elements before and after C
 constexpr std::uint32_t kGuardWord = 0x7F8ADEADu;  // a NaN
 
 std::int64_t SizeOfElement(DType dtype) { return dtype == DType::kBf16 ? 2 : 4; }
@@ -52,8 +53,10 @@ class Case {
  public:
   explicit Case(const Problem& problem, unsigned seed = 1) : p_(problem) {
     std::mt19937 random(seed);
-    a_ = RandomOperand(p_.dtype, p_.batch * p_.LeadingA() * (p_.a_transposed() ? p_.k : p_.m), random);
-    b_ = RandomOperand(p_.dtype, p_.batch * p_.LeadingB() * (p_.b_transposed() ? p_.n : p_.k), random);
+    a_ = RandomOperand(p_.dtype, p_.batch * p_.LeadingA() * (p_.a_transposed() ? p_.k : p_.m),
+                       random);
+    b_ = RandomOperand(p_.dtype, p_.batch * p_.LeadingB() * (p_.b_transposed() ? p_.n : p_.k),
+                       random);
     bias_.resize(static_cast<size_t>(p_.n));
     std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
     for (float& value : bias_) value = uniform(random);
@@ -75,7 +78,8 @@ class Case {
   }
 
  private:
-  std::string Compare(const std::vector<unsigned char>& c, const std::vector<unsigned char>& before) const {
+  std::string Compare(const std::vector<unsigned char>& c,
+                      const std::vector<unsigned char>& before) const {
     const std::int64_t element = SizeOfElement(p_.dtype_out);
     const std::int64_t size = static_cast<std::int64_t>(c.size()) / element;
     size_t next = 0;
@@ -83,7 +87,8 @@ class Case {
       const std::int64_t at = i - kGuard, row = at / p_.LeadingC();
       const bool inside = at >= 0 && row < p_.batch * p_.m && at % p_.LeadingC() < p_.n;
       if (!inside) {
-        if (std::memcmp(&c[static_cast<size_t>(i * element)], &before[static_cast<size_t>(i * element)],
+        if (std::memcmp(&c[static_cast<size_t>(i * element)],
+                        &before[static_cast<size_t>(i * element)],
                         static_cast<size_t>(element)) != 0)
           return fmt::format("wrote outside of C, at element {}", at);
         continue;
@@ -93,7 +98,8 @@ class Case {
       const double most = oracle::Tolerance(p_, want, reference_.magnitude[next]);
       ++next;
       if (!(std::abs(got - want) <= most))
-        return fmt::format("row {} column {}: got {}, want {} within {}", row, at % p_.LeadingC(), got, want, most);
+        return fmt::format("row {} column {}: got {}, want {} within {}", row, at % p_.LeadingC(),
+                           got, want, most);
     }
     return {};
   }
@@ -105,9 +111,11 @@ class Case {
 };
 
 std::string Describe(const Problem& p, const GemmConfig& c) {
-  return fmt::format("{} kernel {} mr {} nr {} mc {} nc {} kc {} pack_a {} pack_b {} n_outer {} split {} threads {}",
-                     p.Text(), static_cast<int>(c.kernel), c.mr, c.nr, c.mc, c.nc, c.kc, c.pack_a, c.pack_b,
-                     c.loop_n_outer, static_cast<int>(c.split), c.threads);
+  return fmt::format(
+      "{} kernel {} mr {} nr {} mc {} nc {} kc {} pack_a {} pack_b {} n_outer {} split {} threads "
+      "{}",
+      p.Text(), static_cast<int>(c.kernel), c.mr, c.nr, c.mc, c.nc, c.kc, c.pack_a, c.pack_b,
+      c.loop_n_outer, static_cast<int>(c.split), c.threads);
 }
 
 GemmConfig TileConfig(std::int32_t mr, std::int32_t nr) {
@@ -126,7 +134,8 @@ GemmConfig DotConfig(std::int32_t mr, std::int32_t nr) {
   return config;
 }
 
-Problem MakeProblem(std::int64_t m, std::int64_t n, std::int64_t k, Layout layout, DType dtype = DType::kFp32) {
+Problem MakeProblem(std::int64_t m, std::int64_t n, std::int64_t k, Layout layout,
+                    DType dtype = DType::kFp32) {
   Problem problem;
   problem.m = m;
   problem.n = n;
@@ -146,7 +155,8 @@ class CpuGemm : public ::testing::TestWithParam<std::int64_t> {
  protected:
   void SetUp() override {
     hwy::SetSupportedTargetsForTest(0);
-    if ((hwy::SupportedTargets() & GetParam()) == 0) GTEST_SKIP() << "this machine lacks the vector level";
+    if ((hwy::SupportedTargets() & GetParam()) == 0)
+      GTEST_SKIP() << "this machine lacks the vector level";
     hwy::SetSupportedTargetsForTest(GetParam());
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   }
@@ -160,7 +170,8 @@ TEST_P(CpuGemm, TileMatchesTheOracleForEveryRegisterTile) {
   for (std::int32_t nr = 1; nr <= kMaxTileVectors; ++nr)
     for (std::int32_t mr = 1; mr <= MaxTileRows(nr, Registers()); ++mr)
       for (const bool packed : {false, true}) {
-        const Problem p = MakeProblem(2 * mr + 1, nr * Lanes() + 3, 11, packed ? Layout::kNT : Layout::kNN);
+        const Problem p =
+            MakeProblem(2 * mr + 1, nr * Lanes() + 3, 11, packed ? Layout::kNT : Layout::kNN);
         GemmConfig config = TileConfig(mr, nr);
         config.pack_a = config.pack_b = packed;
         EXPECT_EQ(Case(p).Check(config), "") << Describe(p, config);
@@ -172,7 +183,8 @@ TEST_P(CpuGemm, TileMatchesTheOracleForOddSizes) {
   for (const Layout layout : kLayouts)
     for (size_t i = 0; i < kSizes.size(); ++i)
       for (size_t j = 0; j < kSizes.size(); ++j) {
-        const Problem p = MakeProblem(kSizes[i], kSizes[j], kSizes[(i * 3 + j * 7) % kSizes.size()], layout);
+        const Problem p =
+            MakeProblem(kSizes[i], kSizes[j], kSizes[(i * 3 + j * 7) % kSizes.size()], layout);
         Case test(p);
         GemmConfig config = TileConfig(4, 2);
         EXPECT_EQ(test.Check(config), "") << Describe(p, config);
@@ -243,7 +255,8 @@ TEST_P(CpuGemm, DotMatchesTheOracleForEveryBlock) {
 
 TEST_P(CpuGemm, DotMatchesTheOracleForEveryWayToCutTheWork) {
   for (const DType dtype : {DType::kFp32, DType::kBf16})
-    for (const auto& [m, n, k] : {std::array{1, 1, 1}, {1, 1, 517}, {257, 1, 130}, {1, 97, 200}, {5, 3, 64}}) {
+    for (const auto& [m, n, k] :
+         {std::array{1, 1, 1}, {1, 1, 517}, {257, 1, 130}, {1, 97, 200}, {5, 3, 64}}) {
       Problem p = MakeProblem(m, n, k, Layout::kNT, dtype);
       p.epilogue = Epilogue::kBiasRelu;
       p.ldc = n + 2;
@@ -273,6 +286,34 @@ TEST_P(CpuGemm, DotTakesASingleRowOrColumnOfAnyLayout) {
   EXPECT_THAT(CheckConfig(wide, DotConfig(1, 1)).error().Text(), HasSubstr("contiguous in k"));
 }
 
+TEST_P(CpuGemm, SplitsAKThatIsShorterThanTheTeam) {
+  // The first leaves its partial sums in the working memory that the second uses.
+  for (const std::int64_t k : {61, 3}) {
+    const Problem p = MakeProblem(9, 7, k, Layout::kNT);
+    for (GemmConfig config : {TileConfig(4, 1), DotConfig(2, 2)}) {
+      config.split = Split::kK;
+      config.threads = 3;
+      EXPECT_EQ(Case(p).Check(config), "") << Describe(p, config);
+    }
+  }
+}
+
+TEST_P(CpuGemm, ReluKeepsNaN) {
+  Problem p = MakeProblem(3, 5, 4, Layout::kNN);
+  p.epilogue = Epilogue::kBiasRelu;
+  const std::vector<float> a(12, 1.0f), bias(5, -9.0f);
+  std::vector<float> b(20, 1.0f), c(15);
+  b[2] = std::nanf("");
+  ASSERT_TRUE(RunGemm(p, TileConfig(3, 1), a.data(), b.data(), c.data(), bias.data()).ok());
+  for (size_t i = 0; i < c.size(); ++i) {
+    if (i % 5 == 2) {
+      EXPECT_TRUE(std::isnan(c[i])) << i;
+    } else {
+      EXPECT_EQ(c[i], 0.0f) << i;
+    }
+  }
+}
+
 TEST_P(CpuGemm, RefusesConfigsThatDoNotFit) {
   const Problem p = MakeProblem(8, 8, 8, Layout::kNT);
   GemmConfig config = TileConfig(MaxTileRows(2, Registers()) + 1, 2);
@@ -291,11 +332,14 @@ TEST_P(CpuGemm, RefusesConfigsThatDoNotFit) {
   config.kc = 0;
   EXPECT_THAT(CheckConfig(MakeProblem(8, 8, 8, Layout::kNT, DType::kInt8), config).error().Text(),
               HasSubstr("fp32 and bf16"));
-  EXPECT_THAT(CheckConfig(MakeProblem(0, 8, 8, Layout::kNT), config).error().Text(), HasSubstr("m is 0"));
+  EXPECT_THAT(CheckConfig(MakeProblem(0, 8, 8, Layout::kNT), config).error().Text(),
+              HasSubstr("m is 0"));
   const std::int64_t huge = std::int64_t{1} << 30;
-  EXPECT_THAT(CheckConfig(MakeProblem(huge, huge, 1, Layout::kNN), config).error().Text(), HasSubstr("2^47"));
+  EXPECT_THAT(CheckConfig(MakeProblem(huge, huge, 1, Layout::kNN), config).error().Text(),
+              HasSubstr("2^47"));
   const float value = 1;
-  EXPECT_THAT(RunGemm(p, config, nullptr, &value, nullptr, nullptr).error().Text(), HasSubstr("null"));
+  EXPECT_THAT(RunGemm(p, config, nullptr, &value, nullptr, nullptr).error().Text(),
+              HasSubstr("null"));
 }
 
 class CpuGemmAmx : public ::testing::Test {
@@ -318,7 +362,8 @@ TEST_F(CpuGemmAmx, MatchesTheOracleForEveryBlockAndOddSizes) {
   for (const Layout layout : kLayouts)
     for (size_t i = 0; i < kSizes.size(); ++i)
       for (size_t j = 0; j < kSizes.size(); ++j) {
-        const Problem p = MakeProblem(kSizes[i], kSizes[j], kSizes[(i * 3 + j * 7) % kSizes.size()], layout, DType::kBf16);
+        const Problem p = MakeProblem(kSizes[i], kSizes[j], kSizes[(i * 3 + j * 7) % kSizes.size()],
+                                      layout, DType::kBf16);
         Case test(p);
         for (const auto& [mr, nr] : kBlocks) {
           const GemmConfig config = AmxConfig(mr, nr);
@@ -355,7 +400,8 @@ TEST_F(CpuGemmAmx, MatchesTheOracleForEveryWayToCutTheWork) {
 
 TEST_F(CpuGemmAmx, RefusesWhatTilesCannotDo) {
   const Problem p = MakeProblem(64, 64, 64, Layout::kNT, DType::kBf16);
-  EXPECT_THAT(CheckConfig(MakeProblem(64, 64, 64, Layout::kNT), AmxConfig(2, 2)).error().Text(), HasSubstr("bf16 only"));
+  EXPECT_THAT(CheckConfig(MakeProblem(64, 64, 64, Layout::kNT), AmxConfig(2, 2)).error().Text(),
+              HasSubstr("bf16 only"));
   EXPECT_THAT(CheckConfig(p, AmxConfig(2, 3)).error().Text(), HasSubstr("no block"));
   GemmConfig config = AmxConfig(2, 2);
   config.pack_b = false;
@@ -363,17 +409,21 @@ TEST_F(CpuGemmAmx, RefusesWhatTilesCannotDo) {
   config = AmxConfig(2, 2);
   config.pack_a = false;
   EXPECT_TRUE(CheckConfig(p, config).ok());
-  EXPECT_THAT(CheckConfig(MakeProblem(64, 64, 63, Layout::kNT, DType::kBf16), config).error().Text(),
-              HasSubstr("packed A"));
+  EXPECT_THAT(
+      CheckConfig(MakeProblem(64, 64, 63, Layout::kNT, DType::kBf16), config).error().Text(),
+      HasSubstr("packed A"));
 }
 
 TEST(CpuGemmTarget, NamesTheVectorLevelInUse) {
   EXPECT_THAT(std::string(VectorTarget()), ::testing::AnyOf("AVX3", "AVX2", "SSE4"));
 }
 
-std::string NameOfTarget(const ::testing::TestParamInfo<std::int64_t>& info) { return hwy::TargetName(info.param); }
+std::string NameOfTarget(const ::testing::TestParamInfo<std::int64_t>& info) {
+  return hwy::TargetName(info.param);
+}
 
-INSTANTIATE_TEST_SUITE_P(EachLevel, CpuGemm, ::testing::Values(HWY_SSE4, HWY_AVX2, HWY_AVX3), NameOfTarget);
+INSTANTIATE_TEST_SUITE_P(EachLevel, CpuGemm, ::testing::Values(HWY_SSE4, HWY_AVX2, HWY_AVX3),
+                         NameOfTarget);
 
 }  // namespace
 }  // namespace gnomon::cpu

@@ -2,9 +2,10 @@
 //
 //   sum(i, j) = Σ_k a(i, k) · b(j, k)   for i < kRows, j < kColumns
 //
-// Each sum is one vector of partial sums; a step loads a vector of every row and column. At the end vectors are
-// folded to four lanes and four of them are added up together by a transpose. The end of k is a masked step.
-// bf16 is widened as it is loaded. One row and one column make this a GEMV that reads its matrix once.
+// Each sum is one vector of partial sums; a step loads a vector of every row and column. At the end
+// vectors are folded to four lanes and four of them are added up together by a transpose. The end
+// of k is a masked step. bf16 is widened as it is loaded. One row and one column make this a GEMV
+// that reads its matrix once.
 
 #include "gnomon/families/cpu/dot.h"
 
@@ -29,7 +30,9 @@ HWY_INLINE FloatVec LoadValues(const std::uint16_t* from) {
   const hn::Rebind<std::uint16_t, FloatTag> d16;
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d16, from))));
 }
-HWY_INLINE FloatVec LoadSome(std::int64_t count, const float* from) { return LoadFirst(count, from); }
+HWY_INLINE FloatVec LoadSome(std::int64_t count, const float* from) {
+  return LoadFirst(count, from);
+}
 HWY_INLINE FloatVec LoadSome(std::int64_t count, const std::uint16_t* from) {
   std::uint16_t value[kFloatLanes] = {};
   std::memcpy(value, from, static_cast<size_t>(count) * sizeof(value[0]));
@@ -80,26 +83,30 @@ class Dot {
   }
 
   template <bool kPart>
-  static HWY_INLINE void Step(const DotArgs& args, const T* a, const T* b, std::int64_t count, FloatVec* acc) {
+  static HWY_INLINE void Step(const DotArgs& args, const T* a, const T* b, std::int64_t count,
+                              FloatVec* acc) {
     FloatVec column[kColumns];
     Columns<kPart>(b, args.b_stride, count, column, kColumnIndex);
     Rows<kPart>(a, args.a_stride, count, column, acc, kRowIndex);
   }
 
   template <bool kPart, size_t... kJ>
-  static HWY_INLINE void Columns(const T* b, std::int64_t stride, std::int64_t count, FloatVec* column,
-                                 std::index_sequence<kJ...>) {
+  static HWY_INLINE void Columns(const T* b, std::int64_t stride, std::int64_t count,
+                                 FloatVec* column, std::index_sequence<kJ...>) {
     ((column[kJ] = Values<kPart>(b + static_cast<std::int64_t>(kJ) * stride, count)), ...);
   }
 
   template <bool kPart, size_t... kI>
-  static HWY_INLINE void Rows(const T* a, std::int64_t stride, std::int64_t count, const FloatVec* column,
-                              FloatVec* acc, std::index_sequence<kI...>) {
-    (Row<kI>(Values<kPart>(a + static_cast<std::int64_t>(kI) * stride, count), column, acc, kColumnIndex), ...);
+  static HWY_INLINE void Rows(const T* a, std::int64_t stride, std::int64_t count,
+                              const FloatVec* column, FloatVec* acc, std::index_sequence<kI...>) {
+    (Row<kI>(Values<kPart>(a + static_cast<std::int64_t>(kI) * stride, count), column, acc,
+             kColumnIndex),
+     ...);
   }
 
   template <size_t kI, size_t... kJ>
-  static HWY_INLINE void Row(FloatVec row, const FloatVec* column, FloatVec* acc, std::index_sequence<kJ...>) {
+  static HWY_INLINE void Row(FloatVec row, const FloatVec* column, FloatVec* acc,
+                             std::index_sequence<kJ...>) {
     ((acc[kI * kColumns + kJ] = hn::MulAdd(row, column[kJ], acc[kI * kColumns + kJ])), ...);
   }
 
@@ -114,8 +121,10 @@ class Dot {
     const hn::Repartition<double, QuarterTag> d2;
     const auto v0 = FoldToFour(d, acc[0]), v1 = FoldToFour(d, acc[1]);
     const auto v2 = FoldToFour(d, acc[2]), v3 = FoldToFour(d, acc[3]);
-    const auto v01 = hn::BitCast(d2, hn::Add(hn::InterleaveLower(d4, v0, v1), hn::InterleaveUpper(d4, v0, v1)));
-    const auto v23 = hn::BitCast(d2, hn::Add(hn::InterleaveLower(d4, v2, v3), hn::InterleaveUpper(d4, v2, v3)));
+    const auto v01 =
+        hn::BitCast(d2, hn::Add(hn::InterleaveLower(d4, v0, v1), hn::InterleaveUpper(d4, v0, v1)));
+    const auto v23 =
+        hn::BitCast(d2, hn::Add(hn::InterleaveLower(d4, v2, v3), hn::InterleaveUpper(d4, v2, v3)));
     hn::StoreU(hn::Add(hn::BitCast(d4, hn::InterleaveLower(d2, v01, v23)),
                        hn::BitCast(d4, hn::InterleaveUpper(d2, v01, v23))),
                d4, sum);
@@ -143,7 +152,8 @@ const DotKernels& TableFp32() {
   return kTable;
 }
 const DotKernels& TableBf16() {
-  static constexpr DotKernels kTable = MakeTable<std::uint16_t>(std::make_index_sequence<kMaxDotColumns>());
+  static constexpr DotKernels kTable =
+      MakeTable<std::uint16_t>(std::make_index_sequence<kMaxDotColumns>());
   return kTable;
 }
 

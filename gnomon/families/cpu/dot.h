@@ -1,6 +1,7 @@
 #pragma once
 
-/// The dot-product kernels behind GemmConfig::kDot, as a table of functions by shape. Internal to the family.
+/// The dot-product kernels behind GemmConfig::kDot, as a table of functions by shape. Internal to
+/// the family.
 
 #include <algorithm>
 #include <array>
@@ -8,7 +9,8 @@
 
 namespace gnomon::cpu {
 
-/// What one call computes: sum[i · nr + j] = Σ_k a(i, k) · b(j, k) for a block of mr rows and nr columns.
+/// What one call computes: sum[i · nr + j] = Σ_k a(i, k) · b(j, k) for a block of mr rows and nr
+/// columns.
 struct DotArgs {
   const void* a = nullptr;  ///< fp32 or bf16, contiguous in k
   std::int64_t a_stride = 0;
@@ -23,7 +25,8 @@ inline constexpr std::int32_t kMaxDotRows = 8;
 inline constexpr std::int32_t kMaxDotColumns = 8;
 inline constexpr std::int32_t kMaxDotSums = 32;
 
-/// Largest mr of kDot at nr columns: sums, a vector of each column and one of a row stay in registers. 0: none.
+/// Largest mr of kDot at nr columns: sums, a vector of each column and one of a row stay in
+/// registers. 0: none.
 constexpr std::int32_t MaxDotRows(std::int32_t nr, std::int32_t registers) {
   if (nr < 1 || nr > kMaxDotColumns) return 0;
   return std::min(kMaxDotRows, (registers - 1 - nr) / nr);

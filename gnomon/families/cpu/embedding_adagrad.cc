@@ -47,10 +47,10 @@
 #define GNOMON_FAMILIES_CPU_EMBEDDING_ADAGRAD_JOB_
 namespace gnomon::cpu {
 
-/// What the update of one unit reads: its lookups, and where gradients lie: sample b's at
-/// grad + b · sample_stride.
+/// What the update of one unit reads (kernels take a copy, so that what they store cannot alias
+/// it): its lookups, and where gradients lie: sample b's at grad + b · sample_stride.
 struct UpdateJob {
-  const RowGroups* groups = nullptr;
+  GroupedLookups lookups;
   EmbeddingTable table;
   std::int64_t dim = 0;
   float inverse_dim = 1;
@@ -119,22 +119,22 @@ HWY_INLINE void ApplyRow(const UpdateJob& job, RowSpan<V> span, std::int64_t row
 
 template <class Grad>
 HWY_INLINE const Grad* GradientOf(const UpdateJob& job, const Grad* grad, std::size_t lookup) {
-  return grad + static_cast<std::int64_t>(job.groups->sample(lookup)) * job.sample_stride;
+  return grad + static_cast<std::int64_t>(job.lookups.SampleOf(lookup)) * job.sample_stride;
 }
 
 /// Few rows: sums first, in cache, then every row that was looked up.
 template <std::size_t V, class Grad>
-void UpdateFewRows(const UpdateJob& job, const Grad* grad) {
-  const RowGroups& groups = *job.groups;
+void UpdateFewRows(const UpdateJob job, const Grad* grad) {
+  const GroupedLookups& lookups = job.lookups;
   const RowSpan<V> span(job.dim);
   const auto rows = static_cast<std::size_t>(job.table.rows);
   const std::size_t padded = V > 0 ? V * kLanes : Padded(job.dim), ahead = AheadRows(job.dim);
   job.sums->assign(rows * padded + rows, 0.0f);
   float* sums = job.sums->data();
   float* touched = sums + rows * padded;
-  for (std::size_t k = 0; k < groups.lookups(); ++k) {
-    PrefetchValues(GradientOf(job, grad, std::min(k + ahead, groups.lookups() - 1)), span.dim());
-    const auto row = static_cast<std::size_t>(groups.index(k));
+  for (std::size_t k = 0; k < lookups.lookups; ++k) {
+    PrefetchValues(GradientOf(job, grad, std::min(k + ahead, lookups.lookups - 1)), span.dim());
+    const auto row = static_cast<std::size_t>(lookups.index[k]);
     touched[row] = 1;
     AddRow(span, GradientOf(job, grad, k), sums + row * padded);
   }
@@ -145,22 +145,22 @@ void UpdateFewRows(const UpdateJob& job, const Grad* grad) {
 template <std::size_t V, class Grad>
 HWY_INLINE void PrefetchGroup(const UpdateJob& job, RowSpan<V> span, const Grad* grad,
                               std::size_t group) {
-  const RowGroups& groups = *job.groups;
-  const std::int64_t row = groups.row(group);
+  const GroupedLookups& lookups = job.lookups;
+  const std::int64_t row = lookups.row[group];
   PrefetchValues(job.table.weight + row * job.dim, span.dim());
   __builtin_prefetch(job.table.state + row, 0, 2);
-  PrefetchValues(GradientOf(job, grad, groups.last(group)), span.dim());
+  PrefetchValues(GradientOf(job, grad, lookups.last[group]), span.dim());
 }
 
 /// The sum of a group's gradients, in registers.
 template <std::size_t V, class Grad>
 HWY_INLINE void SumGroup(const UpdateJob& job, const Grad* grad, std::size_t group, float* sum) {
   FloatVector g[V];
-  std::uint32_t lookup = job.groups->last(group);
+  std::uint32_t lookup = job.lookups.last[group];
   const Grad* from = GradientOf(job, grad, lookup);
   HWY_UNROLL(8)
   for (std::size_t v = 0; v < V; ++v) g[v] = LoadRow(from + v * kLanes);
-  while ((lookup = job.groups->Before(lookup)) != RowGroups::kEnd) {
+  while ((lookup = job.lookups.before[lookup]) != GroupedLookups::kEnd) {
     from = GradientOf(job, grad, lookup);
     HWY_UNROLL(8)
     for (std::size_t v = 0; v < V; ++v) g[v] = hn::Add(g[v], LoadRow(from + v * kLanes));
@@ -171,24 +171,24 @@ HWY_INLINE void SumGroup(const UpdateJob& job, const Grad* grad, std::size_t gro
 
 /// Many rows: group by group.
 template <std::size_t V, class Grad>
-void UpdateGroups(const UpdateJob& job, const Grad* grad) {
-  const RowGroups& groups = *job.groups;
+void UpdateGroups(const UpdateJob job, const Grad* grad) {
+  const GroupedLookups& lookups = job.lookups;
   const RowSpan<V> span(job.dim);
   const std::size_t ahead = AheadRows(job.dim);
   HWY_ALIGN float fixed[std::max<std::size_t>(V, 1) * kLanes];
   std::vector<float> any(V > 0 ? 0 : Padded(job.dim));
-  for (std::size_t group = 0; group < std::min(ahead, groups.size()); ++group)
+  for (std::size_t group = 0; group < std::min(ahead, lookups.groups); ++group)
     PrefetchGroup(job, span, grad, group);
-  for (std::size_t group = 0; group < groups.size(); ++group) {
-    PrefetchGroup(job, span, grad, std::min(group + ahead, groups.size() - 1));
+  for (std::size_t group = 0; group < lookups.groups; ++group) {
+    PrefetchGroup(job, span, grad, std::min(group + ahead, lookups.groups - 1));
     if constexpr (V > 0) {
       SumGroup<V>(job, grad, group, fixed);
-      ApplyRow(job, span, groups.row(group), fixed);
+      ApplyRow(job, span, lookups.row[group], fixed);
     } else {
       std::fill(any.begin(), any.end(), 0.0f);
-      for (std::uint32_t k = groups.last(group); k != RowGroups::kEnd; k = groups.Before(k))
+      for (std::uint32_t k = lookups.last[group]; k != GroupedLookups::kEnd; k = lookups.before[k])
         AddRow(span, GradientOf(job, grad, k), any.data());
-      ApplyRow(job, span, groups.row(group), any.data());
+      ApplyRow(job, span, lookups.row[group], any.data());
     }
   }
 }
@@ -299,7 +299,6 @@ void EmbeddingBackwardAdagrad(std::span<const EmbeddingTable> tables, std::int64
     thread_local std::vector<float> sums;
     const UpdateUnit& unit = units[static_cast<std::size_t>(u)];
     UpdateJob job;
-    job.groups = &groups;
     job.table = tables[static_cast<std::size_t>(unit.table)];
     job.dim = dim;
     job.inverse_dim = 1.0f / static_cast<float>(dim);
@@ -311,6 +310,7 @@ void EmbeddingBackwardAdagrad(std::span<const EmbeddingTable> tables, std::int64
     job.few_rows = HasFewRows(job.table, dim, LookupsOf(lookups, unit.table));
     groups.Collect(lookups, facts->one_hot, unit);
     if (!job.few_rows) groups.Group(job.table.rows);
+    job.lookups = groups.view();
     HWY_DYNAMIC_DISPATCH(UpdateUnitRows)(job);
   });
 }

@@ -79,7 +79,7 @@ class RowCursor {
     bag_end_ = offset[1];
   }
 
-  const ForwardJob& job_;
+  const ForwardJob job_;  // a copy: what the kernel stores cannot alias it
   std::int64_t left_ = 0, b_ = 0, t_ = 0;
   std::int64_t position_ = 0, bag_end_ = 0;
 };
@@ -106,7 +106,7 @@ class OneHotCursor {
   }
 
  private:
-  const ForwardJob& job_;
+  const ForwardJob job_;
   std::int64_t left_ = 0, t_ = 0;
   const std::int64_t* index_ = nullptr;
 };
@@ -141,7 +141,7 @@ namespace HWY_NAMESPACE {
 
 /// Bags [begin, end) of rows of exactly V vectors.
 template <std::size_t V, class Out>
-HWY_INLINE void SumBags(const ForwardJob& job, Out* out, std::int64_t begin, std::int64_t end) {
+HWY_INLINE void SumBags(const ForwardJob job, Out* out, std::int64_t begin, std::int64_t end) {
   using Cursor = RowCursor<V * kLanes>;
   RowsAhead<Cursor> rows(Cursor(job, begin, end), job.dim);
   std::int64_t b = begin / job.table_count, t = begin % job.table_count;
@@ -167,7 +167,7 @@ HWY_INLINE void SumBags(const ForwardJob& job, Out* out, std::int64_t begin, std
 
 /// Bags of one row each: copies.
 template <std::size_t V, class Out>
-HWY_INLINE void CopyRows(const ForwardJob& job, Out* out, std::int64_t begin, std::int64_t end) {
+HWY_INLINE void CopyRows(const ForwardJob job, Out* out, std::int64_t begin, std::int64_t end) {
   using Cursor = OneHotCursor<V * kLanes>;
   RowsAhead<Cursor> rows(Cursor(job, begin, end), job.dim);
   for (std::int64_t bag = begin; bag < end; ++bag) {
@@ -180,7 +180,7 @@ HWY_INLINE void CopyRows(const ForwardJob& job, Out* out, std::int64_t begin, st
 
 /// Any dim: the sum stands in a scratch row, padded to whole vectors.
 template <class Out>
-void SumBagsOfAnyDim(const ForwardJob& job, Out* out, std::int64_t begin, std::int64_t end) {
+void SumBagsOfAnyDim(const ForwardJob job, Out* out, std::int64_t begin, std::int64_t end) {
   const auto dim = static_cast<std::size_t>(job.dim);
   const std::size_t whole = dim / kLanes * kLanes, part = dim - whole;
   std::vector<float> sum(whole + kLanes);

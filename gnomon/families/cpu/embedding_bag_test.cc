@@ -202,15 +202,16 @@ TEST_P(EmbeddingForwardTest, RefusesOffsetsThatDescendOrLeaveTheIndices) {
   };
   Batch descending(kRows, 16, 70, Bags::kOneHot);
   descending.offsets()[100] = 7;
-  EXPECT_THAT(text_of(descending), HasSubstr("descend"));
+  EXPECT_THAT(text_of(descending), HasSubstr("do not ascend"));
   Batch wrapping(kRows, 16, 70, Bags::kOneHot);  // each step looks positive in 64 bits
   wrapping.offsets()[20] = std::numeric_limits<std::int64_t>::max();
   wrapping.offsets()[21] = std::numeric_limits<std::int64_t>::min();
   wrapping.offsets()[22] = -1;
-  EXPECT_THAT(text_of(wrapping), HasSubstr("descend"));
+  EXPECT_THAT(text_of(wrapping), HasSubstr("do not ascend"));
   Batch beyond(kRows, 16, 70, Bags::kOneHot);
   beyond.offsets().back() += 1;
-  EXPECT_THAT(text_of(beyond), HasSubstr("over 350 indices"));
+  EXPECT_THAT(text_of(beyond),
+              HasSubstr("at most 350, the number of indices: they run from 0 to 351"));
   Batch short_one(kRows, 16, 70, Bags::kOneHot);
   short_one.offsets().pop_back();
   short_one.lookups().offsets = short_one.offsets();

@@ -57,15 +57,16 @@ void RowGroups::Collect(const EmbeddingLookups& lookups, bool one_hot, const Upd
   const std::int64_t* offsets = lookups.offsets.data() + unit.table * batch;
   const std::int64_t* indices = lookups.indices.data();
   const auto most = static_cast<std::size_t>(offsets[batch] - offsets[0]);
-  GNOMON_CHECK(most < kEnd && batch <= kEnd, "{} lookups of one table, batch {}", most, batch);
+  GNOMON_CHECK(most < GroupedLookups::kEnd && batch <= GroupedLookups::kEnd,
+               "{} lookups of one table, batch {}", most, batch);
   const bool whole = unit.shards == 1;
-  count_ = most;
-  index_ = indices + offsets[0];
-  sample_ = nullptr;
+  view_ = {};
+  view_.lookups = most;
+  view_.index = indices + offsets[0];
   if (whole && one_hot) return;
 
   Reserve(own_sample_, most + 1);
-  sample_ = own_sample_.data();
+  view_.sample = own_sample_.data();
   std::size_t count = 0;
   if (whole) {
     for (std::int64_t b = 0; b < batch; ++b)
@@ -74,7 +75,7 @@ void RowGroups::Collect(const EmbeddingLookups& lookups, bool one_hot, const Upd
     return;
   }
   Reserve(own_index_, most + 1);
-  index_ = own_index_.data();
+  view_.index = own_index_.data();
   const auto shard = static_cast<std::uint64_t>(unit.shard);
   const auto shards = static_cast<std::uint64_t>(unit.shards);
   for (std::int64_t b = 0; b < batch; ++b)
@@ -83,11 +84,11 @@ void RowGroups::Collect(const EmbeddingLookups& lookups, bool one_hot, const Upd
       own_sample_[count] = static_cast<std::uint32_t>(b);
       count += ShardOf(indices[p], shards) == shard;
     }
-  count_ = count;
+  view_.lookups = count;
 }
 
 void RowGroups::SizeSlots(std::int64_t rows) {
-  const auto wanted = std::bit_ceil(std::max<std::size_t>(count_ * kSlotsPerLookup, 2));
+  const auto wanted = std::bit_ceil(std::max<std::size_t>(view_.lookups * kSlotsPerLookup, 2));
   if (static_cast<std::uint64_t>(rows) <= wanted) {
     multiplier_ = 1;
     shift_ = 0;
@@ -101,9 +102,12 @@ void RowGroups::SizeSlots(std::int64_t rows) {
 
 void RowGroups::Group(std::int64_t rows) {
   SizeSlots(rows);
-  Reserve(before_, count_);
-  Reserve(row_, count_ + 1);
-  Reserve(last_, count_ + 1);
+  Reserve(before_, view_.lookups);
+  Reserve(row_, view_.lookups + 1);
+  Reserve(last_, view_.lookups + 1);
+  view_.row = row_.data();
+  view_.last = last_.data();
+  view_.before = before_.data();
   if (rows <= kRowsWithOwnTag) {
     Chain<true>();
   } else {
@@ -117,11 +121,14 @@ void RowGroups::Chain() {
   const auto slot_of = [&](std::int64_t row) {
     return static_cast<std::size_t>(static_cast<std::uint64_t>(row) * multiplier_ >> shift_);
   };
+  constexpr std::uint64_t kEnd = GroupedLookups::kEnd;
+  const std::int64_t* index = view_.index;
+  const std::size_t count = view_.lookups;
   std::uint32_t groups = 0;
-  for (std::size_t k = 0; k < count_; ++k) {
-    __builtin_prefetch(&slot_[slot_of(index_[std::min(k + kSlotsAhead, count_ - 1)])], 1, 3);
+  for (std::size_t k = 0; k < count; ++k) {
+    __builtin_prefetch(&slot_[slot_of(index[std::min(k + kSlotsAhead, count - 1)])], 1, 3);
 
-    const std::int64_t row = index_[k];
+    const std::int64_t row = index[k];
     const std::uint64_t tag = static_cast<std::uint64_t>(row) << 32;
     std::size_t at = slot_of(row);
     std::uint64_t slot = slot_[at];
@@ -141,7 +148,7 @@ void RowGroups::Chain() {
     slot_[at ^ ((at ^ slots) & used)] = tag | group;
     groups += 1 + static_cast<std::uint32_t>(used);
   }
-  groups_ = groups;
+  view_.groups = groups;
 }
 
 }  // namespace gnomon::cpu

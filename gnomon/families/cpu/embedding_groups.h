@@ -18,36 +18,41 @@ struct UpdateUnit {
   std::int64_t shard = 0, shards = 1;
 };
 
-/// The lookups of one unit, in their order in the batch; its memory is kept from call to call.
-class RowGroups {
- public:
+/// The lookups of one unit in their order in the batch and, once grouped, their groups in the order
+/// of their first lookup. Pointers into a RowGroups, to be copied into a kernel.
+struct GroupedLookups {
   static constexpr std::uint32_t kEnd = 0xffffffffu;
 
+  std::size_t lookups = 0, groups = 0;
+  const std::int64_t* index = nullptr;  ///< of each lookup
+  const std::uint32_t* sample =
+      nullptr;  ///< of each lookup: whose gradient it brings; null: its number
+  const std::int64_t* row = nullptr;  ///< of each group
+  /// A group is a chain of lookups, from its last to its first: k = last[group], before[k], …,
+  /// kEnd.
+  const std::uint32_t* last = nullptr;
+  const std::uint32_t* before = nullptr;
+
+  std::uint32_t SampleOf(std::size_t lookup) const {
+    return sample == nullptr ? static_cast<std::uint32_t>(lookup) : sample[lookup];
+  }
+};
+
+/// Collects and groups; its memory is kept from call to call.
+class RowGroups {
+ public:
   /// Takes up the lookups of a unit and forgets those before.
   void Collect(const EmbeddingLookups& lookups, bool one_hot, const UpdateUnit& unit);
-  std::size_t lookups() const { return count_; }
-  std::int64_t index(std::size_t lookup) const { return index_[lookup]; }
-  /// Whose gradient a lookup brings.
-  std::uint32_t sample(std::size_t lookup) const {
-    return sample_ == nullptr ? static_cast<std::uint32_t>(lookup) : sample_[lookup];
-  }
-
-  /// Groups what was collected by row. Groups stand in the order of their first lookup.
+  /// Groups what was collected by row.
   void Group(std::int64_t rows);
-  std::size_t size() const { return groups_; }
-  std::int64_t row(std::size_t group) const { return row_[group]; }
-  /// A group is a chain of lookups, from its last to its first: last, Before(last), …, kEnd.
-  std::uint32_t last(std::size_t group) const { return last_[group]; }
-  std::uint32_t Before(std::uint32_t lookup) const { return before_[lookup]; }
+  const GroupedLookups& view() const { return view_; }
 
  private:
   void SizeSlots(std::int64_t rows);
   template <bool kTagsDiffer>
   void Chain();
 
-  std::size_t count_ = 0, groups_ = 0;
-  const std::int64_t* index_ = nullptr;  // of each lookup: where the caller keeps it, or own_index_
-  const std::uint32_t* sample_ = nullptr;  // of each lookup; null: the lookup's own number
+  GroupedLookups view_;
   std::vector<std::int64_t> own_index_;
   std::vector<std::uint32_t> own_sample_;
   std::vector<std::uint32_t> before_;  // of each lookup

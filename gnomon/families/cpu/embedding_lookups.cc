@@ -85,7 +85,7 @@ HWY_EXPORT(AllRows);
 HWY_EXPORT(StepsOf);
 
 /// Below this many lookups, waking the other threads costs more than the check.
-constexpr std::int64_t kLookupsWorthThreads = 16384;
+constexpr std::int64_t kLookupsWorthThreads = 4096;
 
 /// The error for the first index outside its table, in storage order.
 Error FirstBadIndex(std::span<const EmbeddingTable> tables, const EmbeddingLookups& lookups) {
@@ -136,27 +136,30 @@ Result<LookupFacts> CheckLookups(std::span<const EmbeddingTable> tables, std::in
   GNOMON_TRY(CheckShapes(tables, dim, lookups));
   const std::int64_t* offsets = lookups.offsets.data();
   const std::int64_t batch = lookups.batch;
-  const auto bags = static_cast<std::int64_t>(tables.size()) * batch;
-  const BagSteps steps = HWY_DYNAMIC_DISPATCH(StepsOf)(offsets, bags);
+  const auto table_count = static_cast<std::int64_t>(tables.size());
   const auto stored = static_cast<std::int64_t>(lookups.indices.size());
-  if (!steps.ascending || offsets[0] < 0 || offsets[bags] > stored)
-    return BadInput(
-        fmt::format("offsets run from {} to {} over {} indices{}; they must ascend inside them",
-                    offsets[0], offsets[bags], stored,
-                    steps.ascending ? "" : " and descend in between"),
-        "offsets");
+  std::atomic<bool> all_one = true, ascending = true, inside = true;
+  const auto check_table = [&](std::int64_t t) {
+    const BagSteps steps = HWY_DYNAMIC_DISPATCH(StepsOf)(offsets + t * batch, batch);
+    const std::int64_t begin = offsets[t * batch], end = offsets[(t + 1) * batch];
+    if (!steps.all_one) all_one.store(false, std::memory_order_relaxed);
+    if (!steps.ascending || begin < 0 || end > stored) {
+      ascending.store(false, std::memory_order_relaxed);
+    } else if (!HWY_DYNAMIC_DISPATCH(AllRows)(lookups.indices.data() + begin, end - begin,
+                                              tables[static_cast<std::size_t>(t)].rows)) {
+      inside.store(false, std::memory_order_relaxed);
+    }
+  };
+  ForEachUnit(table_count, stored < kLookupsWorthThreads ? 1 : threads, check_table);
 
-  const LookupFacts facts{offsets[bags] - offsets[0], steps.all_one};
-  std::atomic<bool> inside = true;
-  ForEachUnit(static_cast<std::int64_t>(tables.size()),
-              facts.lookups < kLookupsWorthThreads ? 1 : threads, [&](std::int64_t t) {
-                const std::int64_t begin = offsets[t * batch], end = offsets[(t + 1) * batch];
-                if (!HWY_DYNAMIC_DISPATCH(AllRows)(lookups.indices.data() + begin, end - begin,
-                                                   tables[static_cast<std::size_t>(t)].rows))
-                  inside.store(false, std::memory_order_relaxed);
-              });
+  const std::int64_t first = offsets[0], last = offsets[table_count * batch];
+  if (!ascending || first < 0 || last > stored)
+    return BadInput(fmt::format("offsets do not ascend from 0 or more to at most {}, the number of "
+                                "indices: they run from {} to {}",
+                                stored, first, last),
+                    "offsets");
   if (!inside) return FirstBadIndex(tables, lookups);
-  return facts;
+  return LookupFacts{last - first, all_one};
 }
 
 }  // namespace gnomon::cpu

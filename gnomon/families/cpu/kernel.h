@@ -1,6 +1,7 @@
 #pragma once
 
-/// The register-tile kernels behind GemmConfig::kTile, as tables of functions by shape. Internal to the family.
+/// The register-tile kernels behind GemmConfig::kTile, as tables of functions by shape. Internal to
+/// the family.
 
 #include <algorithm>
 #include <array>
@@ -8,7 +9,8 @@
 
 namespace gnomon::cpu {
 
-/// What one call of a tile kernel computes: C[rows, cols] (+)= A[rows, k] · B[k, cols], cols ≤ vectors · lanes.
+/// What one call of a tile kernel computes: C[rows, cols] (+)= A[rows, k] · B[k, cols], cols ≤
+/// vectors · lanes.
 struct TileArgs {
   const float* a = nullptr;
   std::int64_t a_stride = 0;  ///< between rows of A, or between its k columns for the panel kernels
@@ -27,7 +29,8 @@ using TileKernel = void (*)(const TileArgs&);
 inline constexpr std::int32_t kMaxTileRows = 16;
 inline constexpr std::int32_t kMaxTileVectors = 8;
 
-/// Largest mr of kTile at nr vectors: accumulators, one row of B and a broadcast stay in registers. 0: no kernel.
+/// Largest mr of kTile at nr vectors: accumulators, one row of B and a broadcast stay in registers.
+/// 0: no kernel.
 constexpr std::int32_t MaxTileRows(std::int32_t nr, std::int32_t registers) {
   if (nr < 1 || nr > kMaxTileVectors) return 0;
   return std::min(kMaxTileRows, (registers - 1 - nr) / nr);

@@ -1,6 +1,6 @@
-// The vectors of one Highway target, and loads and stores of the first few lanes that touch nothing behind them.
-// Targets without masked memory access go lane by lane: a blend would read and rewrite bytes that another
-// thread may own. Included once per target.
+// The vectors of one Highway target, and loads and stores of the first few lanes that touch nothing
+// behind them. Targets without masked memory access go lane by lane: a blend would read and rewrite
+// bytes that another thread may own. Included once per target.
 
 #if defined(GNOMON_KERNEL_EDGE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GNOMON_KERNEL_EDGE_INL_H_

@@ -1,6 +1,7 @@
-// The register-tile kernels (kernel_tile-inl.h) for A contiguous in rows: packed panels, or as layouts tn and tt store it,
-// compiled for each vector level and chosen at run time. The two forms of A are two files so that they
-// compile in parallel. The only external function is PanelTileKernels.
+// The register-tile kernels (kernel_tile-inl.h) for A contiguous in rows: packed panels, or as
+// layouts tn and tt store it, compiled for each vector level and chosen at run time. The two forms
+// of A are two files so that they compile in parallel. The only external function is
+// PanelTileKernels.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gnomon/families/cpu/kernel_panels.cc"

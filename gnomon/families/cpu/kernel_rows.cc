@@ -1,6 +1,6 @@
-// The register-tile kernels (kernel_tile-inl.h) for A contiguous in k, as layouts nn and nt store it,
-// compiled for each vector level and chosen at run time. The two forms of A are two files so that they
-// compile in parallel. The only external function is RowTileKernels.
+// The register-tile kernels (kernel_tile-inl.h) for A contiguous in k, as layouts nn and nt store
+// it, compiled for each vector level and chosen at run time. The two forms of A are two files so
+// that they compile in parallel. The only external function is RowTileKernels.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gnomon/families/cpu/kernel_rows.cc"

@@ -1,12 +1,12 @@
-// The register tile: kRows × kVectors vectors of C stay in registers while k runs. Each step loads one row of
-// B (kVectors vectors) and multiplies it with a broadcast of each row of A.
+// The register tile: kRows × kVectors vectors of C stay in registers while k runs. Each step loads
+// one row of B (kVectors vectors) and multiplies it with a broadcast of each row of A.
 //
 //   C[i, j] = Σ_k A[i, k] · B[k, j]   for i < kRows, j < cols
 //
-// A comes in two forms (kPanel): contiguous in k, where rows are addressed from one pointer per four rows so that
-// 14 rows need four registers, or contiguous in rows. k is unrolled by four. Edges of M have their own instance,
-// edges of N store under a mask, so no byte outside C is touched. Included once per Highway target by the two
-// files that instantiate it.
+// A comes in two forms (kPanel): contiguous in k, where rows are addressed from one pointer per
+// four rows so that 14 rows need four registers, or contiguous in rows. k is unrolled by four.
+// Edges of M have their own instance, edges of N store under a mask, so no byte outside C is
+// touched. Included once per Highway target by the two files that instantiate it.
 
 #if defined(GNOMON_KERNEL_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GNOMON_KERNEL_TILE_INL_H_
@@ -30,7 +30,7 @@ class Tile {
   static void Run(const TileArgs& args) {
     FloatVec acc[kRows * kVectors];
     Zero(acc, kAll);
-    if (args.k >= kPrefetchDepth) PrefetchC(args, kRowIndex);
+    PrefetchC(args, kRowIndex);
     const float* a = args.a;
     const float* b = args.b;
     const std::int64_t bs = args.b_stride;
@@ -55,8 +55,8 @@ class Tile {
   }
 
  private:
+  static constexpr std::int64_t kFloatsPerLine = 16;
   static constexpr int kGroups = kPanel ? 1 : (kRows + 3) / 4;
-  static constexpr std::int64_t kPrefetchDepth = 32;  // below, the stores come before a prefetch would help
   static constexpr std::make_index_sequence<kRows * kVectors> kAll{};
   static constexpr std::make_index_sequence<kRows> kRowIndex{};
   static constexpr std::make_index_sequence<kVectors> kVectorIndex{};
@@ -75,7 +75,8 @@ class Tile {
   }
 
   template <int kStep>
-  static HWY_INLINE void Step(const float* const* group, std::int64_t stride, const float* b, FloatVec* acc) {
+  static HWY_INLINE void Step(const float* const* group, std::int64_t stride, const float* b,
+                              FloatVec* acc) {
     FloatVec row[kVectors];
     LoadB(b, row, kVectorIndex);
     Rows<kStep>(group, stride, row, acc, kRowIndex);
@@ -94,13 +95,15 @@ class Tile {
       asm("" : "+r"(column));  // as in Advance: one address, not one per element
       (Row<kI>(column[kI], row, acc, kVectorIndex), ...);
     } else {
-      (Row<kI>(group[kI / 4][static_cast<std::int64_t>(kI % 4) * stride + kStep], row, acc, kVectorIndex),
+      (Row<kI>(group[kI / 4][static_cast<std::int64_t>(kI % 4) * stride + kStep], row, acc,
+               kVectorIndex),
        ...);
     }
   }
 
   template <size_t kI, size_t... kJ>
-  static HWY_INLINE void Row(float a, const FloatVec* row, FloatVec* acc, std::index_sequence<kJ...>) {
+  static HWY_INLINE void Row(float a, const FloatVec* row, FloatVec* acc,
+                             std::index_sequence<kJ...>) {
     const FloatVec av = hn::Set(FloatTag(), a);
     ((acc[kI * kVectors + kJ] = hn::MulAdd(av, row[kJ], acc[kI * kVectors + kJ])), ...);
   }
@@ -111,7 +114,7 @@ class Tile {
   }
 
   static HWY_INLINE void PrefetchRow(const float* c, std::int64_t cols) {
-    __builtin_prefetch(c, 1);
+    for (std::int64_t j = 0; j < cols; j += kFloatsPerLine) __builtin_prefetch(c + j, 1);
     __builtin_prefetch(c + cols - 1, 1);
   }
 
@@ -146,7 +149,8 @@ class Tile {
     for (std::int64_t i = 0; i < kRows; ++i) {
       float* to = args.c + i * args.c_stride + first;
       FloatVec v = hn::Load(d, tile + (i * kVectors + j) * kFloatLanes);
-      if (args.accumulate) v = hn::Add(v, count == kFloatLanes ? hn::LoadU(d, to) : LoadFirst(count, to));
+      if (args.accumulate)
+        v = hn::Add(v, count == kFloatLanes ? hn::LoadU(d, to) : LoadFirst(count, to));
       v = hn::Add(v, bias);
       v = hn::IfThenElse(hn::Lt(v, floor), floor, v);  // not Max: a NaN stays a NaN
       if (count == kFloatLanes) {
@@ -158,13 +162,18 @@ class Tile {
   }
 
   template <bool kAccumulate, size_t... kI>
-  static HWY_INLINE void Each(const TileArgs& args, const FloatVec* acc, std::index_sequence<kI...>) {
-    (EachRow<kAccumulate, kI>(args.c + static_cast<std::int64_t>(kI) * args.c_stride, acc, kVectorIndex), ...);
+  static HWY_INLINE void Each(const TileArgs& args, const FloatVec* acc,
+                              std::index_sequence<kI...>) {
+    (EachRow<kAccumulate, kI>(args.c + static_cast<std::int64_t>(kI) * args.c_stride, acc,
+                              kVectorIndex),
+     ...);
   }
 
   template <bool kAccumulate, size_t kI, size_t... kJ>
   static HWY_INLINE void EachRow(float* c, const FloatVec* acc, std::index_sequence<kJ...>) {
-    (StoreVector<kAccumulate>(acc[kI * kVectors + kJ], c + static_cast<std::int64_t>(kJ) * kFloatLanes), ...);
+    (StoreVector<kAccumulate>(acc[kI * kVectors + kJ],
+                              c + static_cast<std::int64_t>(kJ) * kFloatLanes),
+     ...);
   }
 
   template <bool kAccumulate>

@@ -57,6 +57,8 @@ Machine MachineOf(const Device& device) {
     out.write_all[level] = out.clock / write_all;
     out.line[level] = kLineBytes * out.units * out.clock / random_all;
   }
+  const MemoryLevel* shared = device.FindMemory(kNames[kShared]);
+  out.transfer = (shared ? shared->latency : device.MainMemory().latency).value * out.clock;
   return out;
 }
 
@@ -76,7 +78,7 @@ Parts Price(const Machine& machine, const Problem& problem, const GemmConfig& co
                                                 : PriceBlocked(machine, p, c, costs);
   };
   const double call = machine.call + costs.call_cycles;
-  const double fork_join = config.threads > 1 ? machine.fork_join : 0;
+  const double fork_join = config.threads > 1 ? machine.fork_join * costs.fork_join_share : 0;
   if (problem.batch == 1) {
     Parts parts = one(problem, config);
     parts.call = call;

@@ -29,6 +29,7 @@ struct Machine {
   std::array<double, kLevels> read_all{};   ///< cycles a byte of all cores' bytes, when all pull
   std::array<double, kLevels> write_all{};
   std::array<double, kLevels> line{};       ///< cycles a line that no prefetcher foresees, one core
+  double transfer = 0;                      ///< cycles until a line that another core wrote is here
   double call = 0, fork_join = 0;           ///< cycles
   double units = 1;
 };
@@ -37,27 +38,31 @@ Machine MachineOf(const Device& device);
 /// What measured constants of the kernels the model uses: cycles that no device file can know. Values, how
 /// they were fitted and on which rows: docs/model.md, "GEMM on a CPU".
 struct KernelCosts {
-  double call_cycles = 150;         ///< checks, workspace, plan
+  double call_cycles = 20;         ///< checks, workspace, plan
   double issue_share = 0.9;         ///< of the cycles of a step: what a tile's loop reaches from L1
-  double tile_cycles = 30;          ///< call of a kernel, addresses, loop set-up and drain
-  double store_vector_cycles = 1;   ///< one vector of a finished tile to C
-  double masked_vector_cycles = 6;  ///< the same through memory: partial vectors, bias, ReLU
-  double block_cycles = 300;        ///< one block of the loops around the tiles
-  double copy_row_cycles = 4;       ///< one k step of a panel, stored rows along the panel
-  double copy_vector_cycles = 2;
-  double transpose_cycles = 0.5;    ///< one element, stored rows along k
-  double scalar_cycles = 1.5;       ///< one element of a transpose too small for vectors
+  double tile_cycles = 27;          ///< call of a kernel, addresses, loop set-up and drain
+  double store_vector_cycles = 0.75;   ///< one vector of a finished tile to C
+  double masked_vector_cycles = 8;  ///< the same through memory: partial vectors, bias, ReLU
+  double block_cycles = 325;        ///< one block of the loops around the tiles
+  double copy_row_cycles = 3;       ///< one k step of a panel, stored rows along the panel
+  double copy_vector_cycles = 3.5;
+  double transpose_cycles = 0.48;    ///< one element, stored rows along k
+  double scalar_cycles = 1.9;       ///< one element of a transpose too small for vectors
   double amx_pack_cycles = 0.15;    ///< one element of a packed bf16 tile
-  double dot_block_cycles = 20;     ///< one block of dot products: call, last part of k, addresses
-  double dot_sum_cycles = 3;        ///< one dot product: fold of its vector and store
-  double start_share = 0.5;         ///< of a line's latency, at the start of each run of lines
-  double page_cycles = 7;           ///< first-level TLB miss, second-level hit
-  double exposed_l2 = 0.25;         ///< share of L2 streaming that multiplying does not hide
-  double exposed_far = 0.5;         ///< the same for the shared cache and memory
-  double exposed_store = 0.8;       ///< share of writing C that is not hidden
-  double barrier_share = 0.3;       ///< of fork_join: one barrier of a team
-  double reduce_cycles = 0.15;      ///< one element of one partial sum
-  double usable_l1 = 0.75, usable_l2 = 0.7;  ///< shares of a cache that a block can count on
+  double dot_block_cycles = 13;     ///< one block of dot products: call, last part of k, addresses
+  double dot_sum_cycles = 5;        ///< one dot product: fold of its vector and store
+  double start_near = 0.92, start_far = 0.29;  ///< at the start of a run of lines, in lines of random access
+  double page_cycles = 2.3;           ///< first-level TLB miss, second-level hit
+  double exposed_l2 = 0.0;         ///< share of L2 streaming that multiplying does not hide
+  double exposed_far = 0.42;         ///< the same for the shared cache and memory
+  double exposed_store = 0.42;       ///< share of writing C that is not hidden
+  double row_of_tile = 0.33;         ///< of the start of a run: a tile's row of C that continues the last tile's
+  double fork_join_share = 1.9;     ///< of an empty region: threads also fetch each other's work and results
+  double odd_rows = 1.15;           ///< cycles of a step where a tile of unpacked A has an odd number of rows
+  double border_share = 0.1;        ///< of a line's transfer between cores, in each row of C that two threads write
+  double barrier_share = 0.31;       ///< of fork_join: one barrier of a team
+  double reduce_cycles = 0.13;      ///< one element of one partial sum
+  double usable_l1 = 0.71, usable_l2 = 0.73;  ///< shares of a cache that a block can count on
 };
 extern const KernelCosts kKernelCosts;
 
@@ -70,7 +75,7 @@ struct Parts {
   double overhead = 0;   ///< entering and leaving tiles
   double stream = 0;     ///< panels that come from farther than L1, as far as multiplying does not hide it
   double store = 0;      ///< C to where it lives, and back again for every further block of K
-  double barrier = 0;
+  double barrier = 0;    ///< waiting for other threads and for lines that they wrote
   double reduce = 0;     ///< split K: partial sums added up; bf16: sums rounded
   double Sum() const {
     return call + fork_join + pack_a + pack_b + multiply + overhead + stream + store + barrier + reduce;
@@ -104,15 +109,14 @@ class Home {
 
   /// Reads of `bytes` in runs of consecutive lines; `starts` runs begin where no prefetcher looked.
   Cost Read(double bytes, double starts, const KernelCosts& costs) const {
-    const double start = starts * costs.start_share;
-    return {in_l2_ * (bytes * machine_.read[kL2] + start * machine_.line[kL2]),
+    return {in_l2_ * (bytes * machine_.read[kL2] + starts * costs.start_near * machine_.line[kL2]),
             (1 - in_l2_) * (bytes * Beyond(machine_.read, machine_.read_all) +
-                            start * BeyondLine())};
+                            starts * costs.start_far * BeyondLine())};
   }
   double Write(double bytes, double starts, const KernelCosts& costs) const {
-    const double start = starts * costs.start_share;
-    return in_l2_ * (bytes * machine_.write[kL2] + start * machine_.line[kL2]) +
-           (1 - in_l2_) * (bytes * Beyond(machine_.write, machine_.write_all) + start * BeyondLine());
+    return in_l2_ * (bytes * machine_.write[kL2] + starts * costs.start_near * machine_.line[kL2]) +
+           (1 - in_l2_) * (bytes * Beyond(machine_.write, machine_.write_all) +
+                           starts * costs.start_far * BeyondLine());
   }
   /// A core among `threads`: its own limit, or its part of what all get together.
   double Rate(const std::array<double, kLevels>& one, const std::array<double, kLevels>& all,
@@ -145,6 +149,13 @@ inline double Exposed(double busy, double cost, double share) {
 /// microarchitecture.pdf).
 inline constexpr double kLoadsPerCycle = 2;
 inline constexpr double kLineBytes = 64;
+
+/// Lines that a vector access touches on average, where rows of `leading` elements do not begin on lines.
+inline double LinesOfVector(const Machine& machine, std::int64_t leading, std::int64_t element) {
+  constexpr std::int64_t kLine = 64;
+  const bool aligned = leading * element % kLine == 0;
+  return aligned ? 1 : 1 + machine.lanes * static_cast<double>(element) / kLineBytes;
+}
 
 /// The config must be legal for the problem (config_space.cc, RunGemm's CheckConfig).
 Parts Price(const Machine& machine, const Problem& problem, const GemmConfig& config,

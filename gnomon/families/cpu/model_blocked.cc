@@ -13,7 +13,6 @@
 // Left out: a second tenant of the shared cache, frequency changes.
 
 #include <cmath>
-#include <numeric>
 
 #include "gnomon/families/cpu/amx.h"
 #include "gnomon/families/cpu/model.h"
@@ -29,6 +28,7 @@ constexpr double kTlbPages = 64;  // first-level data TLB entries (Intel since N
 constexpr double kTileLoadCycles = 8, kTileLatency = 52;
 
 constexpr double kSum = 4;  // bytes of an fp32 sum
+constexpr std::int64_t kFloat = 4;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -59,6 +59,8 @@ struct Panel {
   double runs = 0;        // runs of consecutive lines in one pass
   double pages = 0;       // pages of one panel
   double panels = 0;      // in one pass
+  double narrow = 0;      // 1 where a run is a single line
+  double block_held = 0;  // share of the block that L2 holds
 };
 
 class BlockedPricer {
@@ -87,7 +89,7 @@ class BlockedPricer {
     Storing(home, parts);
     const double outer = k_.blocks * (c_.loop_n_outer ? n_.blocks : 1);
     parts.overhead += costs_.block_cycles * outer * m_.blocks;
-    if (share_b_) parts.barrier = 2 * outer * costs_.barrier_share * d_.fork_join;
+    if (share_b_) parts.barrier += 2 * outer * costs_.barrier_share * d_.fork_join;
     if (split_k_) parts.reduce = ReduceCycles(d_, home, p_, threads_, costs_);
     // Sums of a bf16 C stay in fp32 until K is done; AMX rounds a single block of K as it stores.
     const bool rounds = p_.dtype_out == DType::kBf16 && !split_k_ && !(amx_ && k_.blocks == 1);
@@ -135,20 +137,30 @@ class BlockedPricer {
     }
     // GCC folds the loads of B into the FMAs of so few rows: each row then loads its vectors again.
     constexpr double kFoldedRows = 3;
-    const double loads = rows + vectors * (rows <= kFoldedRows ? rows : 1);
+    const double lines = amx_ || c_.pack_b ? 1 : LinesOfVector(d_, p_.LeadingB(), kFloat);
+    const double loads = rows + vectors * lines * (rows <= kFoldedRows ? rows : 1);
     return std::max({rows * vectors / d_.ports, loads / kLoadsPerCycle, d_.fma_latency});
+  }
+
+  // Share of the row panels with an odd number of rows: balanced ones have r or r + 1.
+  double OddShare() const {
+    const double low = std::floor(rows_), more = rows_ - low;
+    return static_cast<std::int64_t>(low) % 2 == 1 ? 1 - more : more;
   }
 
   void Multiply(Parts& parts) const {
     const double steps = whole_panels_ * StepCycles(rows_, c_.nr) +
                          (rest_vectors_ > 0 ? StepCycles(rows_, rest_vectors_) : 0);
+    const bool rows_of_a = !amx_ && !c_.pack_a && !p_.a_transposed();
+    const double odd = rows_of_a ? 1 + (costs_.odd_rows - 1) * OddShare() : 1;
     const double depth = k_.blocks * std::ceil(k_.block / static_cast<double>(depth_));
-    parts.multiply = depth * row_panels_ * steps / costs_.issue_share;
+    parts.multiply = depth * row_panels_ * steps * odd / costs_.issue_share;
     const bool plain_store = p_.epilogue == Epilogue::kNone && !(amx_ && p_.dtype_out == DType::kBf16);
     const double plain = !plain_store ? 0 : rest_masked_ ? whole_panels_ * c_.nr : vectors_;
+    const double store = costs_.store_vector_cycles * LinesOfVector(d_, p_.LeadingC(), kFloat);
     parts.overhead = row_panels_ * k_.blocks *
                      (column_panels_ * costs_.tile_cycles +
-                      rows_ * (plain * costs_.store_vector_cycles +
+                      rows_ * (plain * store +
                                (vectors_ - plain) * costs_.masked_vector_cycles));
   }
 
@@ -172,6 +184,12 @@ class BlockedPricer {
       const double cycles = PackCycles(along, n_.size, column_panels_) + from.near + from.far;
       parts.pack_b = share_b_ ? cycles * std::ceil(column_panels_ / threads_) / column_panels_ : cycles;
     }
+    // An unpacked B has its last, partial panel packed, by every thread for itself.
+    if (!c_.pack_b && rest_masked_ && !amx_) {
+      const double columns = n_.size - whole_panels_ * c_.nr * d_.lanes;
+      const Cost from = home.Read(k_.size * columns * stored_, k_.size, costs_);
+      parts.pack_b = PackCycles(true, columns, 1) + from.near + from.far;
+    }
     if (c_.pack_a) {
       const bool along = p_.a_transposed();
       const double runs = along ? k_.size * row_panels_ : m_.size * k_.blocks;
@@ -183,10 +201,12 @@ class BlockedPricer {
 
   // `row` bytes of each of `count` stored rows make a panel.
   static void Strided(std::int64_t stride, double row, double count, Panel& panel) {
-    const double step = static_cast<double>(std::gcd(stride, kPageBytes));
+    // The greatest power of two that divides the stride, at most a page.
+    const double step = static_cast<double>(std::min(stride & -stride, kPageBytes));
     panel.sets = std::min(1.0, std::max(row, kLineBytes) / step);
     const bool dense = row >= static_cast<double>(stride);
     panel.runs = panel.panels * (dense ? 1 : count);
+    panel.narrow = !dense && row <= kLineBytes ? 1 : 0;
     panel.pages = count * std::min(1.0, static_cast<double>(stride) / static_cast<double>(kPageBytes));
   }
 
@@ -227,21 +247,25 @@ class BlockedPricer {
 
   // Bytes of a panel that are not in L1, from where their block lies.
   Cost Touch(const Home& home, const Panel& panel, double passes, double held) const {
-    const double bytes = panel.all * passes;
-    const double starts = panel.runs * passes * costs_.start_share;
+    const double bytes = panel.all * passes, runs = panel.runs * passes;
     Cost cost;
-    cost.near = held * (bytes * d_.read[kL2] + starts * d_.line[kL2]);
+    cost.near = held * (bytes * d_.read[kL2] + runs * costs_.start_near * d_.line[kL2]);
     if (panel.packed) {
       cost.far = (1 - held) * bytes * home.SharedRead();
     } else {
-      const Cost away = home.Read((1 - held) * bytes, (1 - held) * panel.runs * passes, costs_);
-      cost.Add(away);
+      // Prefetchers fetch lines in pairs. The second line of a narrow run is the next panel's, which comes
+      // to it in time only if the whole block stays in L2.
+      const double waste = panel.narrow * (1 - panel.block_held);
+      cost.Add(home.Read((1 - held) * bytes * (1 + waste),
+                         (1 - held) * runs * (1 - panel.narrow * panel.block_held / 2), costs_));
     }
     return cost;
   }
 
   void Streaming(const Home& home, Parts& parts) const {
-    const Panel a = PanelA(), b = PanelB();
+    Panel a = PanelA(), b = PanelB();
+    a.block_held = Held(d_.capacity[kL2] * costs_.usable_l2, a.block);
+    b.block_held = Held(d_.capacity[kL2] * costs_.usable_l2, b.block);
     const Panel& stays = c_.loop_n_outer ? b : a;
     const Panel& moves = c_.loop_n_outer ? a : b;
     const double l1 = d_.capacity[kL1] * costs_.usable_l1;
@@ -253,6 +277,8 @@ class BlockedPricer {
     // A packed block was written just before its first use, and is in L2 as far as it fits.
     Cost cost = Touch(home, stays, stays.firsts, stays.packed ? Held(l2, stays.block) : 0);
     cost.Add(Touch(home, moves, moves.firsts, moves.packed ? block_in_l2 : 0));
+    // What another core packed comes from there.
+    if (share_b_) cost.far += b.all * b.firsts * (1 - 1 / threads_) * home.SharedRead();
     const double stays_again = std::max(0.0, stays.reads - stays.firsts) * (1 - stays_in_l1);
     const double moves_again = std::max(0.0, moves.reads - moves.firsts) * (1 - moves_in_l1);
     cost.Add(Touch(home, stays, stays_again, 1));
@@ -274,11 +300,14 @@ class BlockedPricer {
       Hide(bytes * (1 + again) * (held * d_.write[kL2] + (1 - held) * home.SharedWrite()), parts);
       return;
     }
-    // Row panels that go along whole rows write one run; strips of columns begin one in every row.
-    const double strip = c_.loop_n_outer ? n_.size / column_panels_ : n_.block;
-    const bool dense = strip >= static_cast<double>(p_.LeadingC());
-    const double runs = dense ? row_panels_ : m_.size * n_.size / strip;
+    // Every tile begins a run in each of its rows; along rows (N inside) it goes on where the last tile ended.
+    const double rows_of_tiles = m_.size * column_panels_;
+    const double runs = c_.loop_n_outer && column_panels_ > 1 ? rows_of_tiles
+                                                              : rows_of_tiles * costs_.row_of_tile;
     const Cost back = home.Read(bytes * again, 0, costs_);
+    // Where threads share out columns, prefetchers of one run over the border into the other's in every row.
+    if (threads_ > 1 && c_.split == GemmConfig::Split::kN)
+      parts.barrier += costs_.border_share * m_.size * k_.blocks * d_.transfer;
     Hide((1 + again) * home.Write(bytes, runs, costs_) + back.near + back.far, parts);
   }
 

@@ -30,14 +30,17 @@ Parts PriceDot(const Machine& machine, const Problem& p, const GemmConfig& c, co
   const double n = Share(p.n, threads, many && c.split == GemmConfig::Split::kN, 1);
   const double k = Share(p.k, threads, split_k, kDepthGrain);
   const double element = SizeOf(p.dtype);
+  const auto bytes = static_cast<std::int64_t>(element);
   const Home home(machine, (m * k + n * k) * element + m * n * SizeOf(p.dtype_out), p.bytes().value,
                   threads);
 
   const double row_blocks = std::ceil(m / c.mr), column_blocks = std::ceil(n / c.nr);
   const double rows = m / row_blocks, columns = n / column_blocks;
   const double load = std::max(1 / kLoadsPerCycle, machine.lanes * element * machine.read[kL1]);
-  const double step =
-      std::max({rows * columns / machine.ports, (rows + columns) * load, machine.fma_latency});
+  const double row_lines = p.m > 1 ? LinesOfVector(machine, p.LeadingA(), bytes) : 1;
+  const double column_lines = p.n > 1 ? LinesOfVector(machine, p.LeadingB(), bytes) : 1;
+  const double step = std::max({rows * columns / machine.ports,
+                                (rows * row_lines + columns * column_lines) * load, machine.fma_latency});
   Parts parts;
   parts.multiply = row_blocks * column_blocks * std::ceil(k / machine.lanes) * step;
   parts.overhead =

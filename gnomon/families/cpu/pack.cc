@@ -2,10 +2,10 @@
 //
 //   panel[k·width + i] = source(k, i)          C = relu(first + Σ parts + bias)
 //
-// A transposing pack works on blocks of 4 k steps × 8 (or 4) stored rows: two 128-bit loads side by side, the
-// 4×4 transposes inside the halves, one store of 8 neighbours. The last group of rows overlaps the one before
-// instead of being short. bf16 is widened here, because the register kernels only know fp32. What is not here:
-// the order of AMX tiles (amx_pack.cc).
+// A transposing pack works on blocks of 4 k steps × 8 (or 4) stored rows: two 128-bit loads side by
+// side, the 4×4 transposes inside the halves, one store of 8 neighbours. The last group of rows
+// overlaps the one before instead of being short. bf16 is widened here, because the register
+// kernels only know fp32. What is not here: the order of AMX tiles (amx_pack.cc).
 
 #include "gnomon/families/cpu/pack.h"
 
@@ -24,7 +24,8 @@ HWY_BEFORE_NAMESPACE();
 namespace gnomon::cpu {
 namespace HWY_NAMESPACE {
 
-inline constexpr std::int64_t kTransposeStep = 16;  // k steps per pass: one cache line of each stored row
+inline constexpr std::int64_t kTransposeStep =
+    16;  // k steps per pass: one cache line of each stored row
 
 void CopyPanel(const PanelArgs& args) {
   const FloatTag d;
@@ -33,7 +34,8 @@ void CopyPanel(const PanelArgs& args) {
   for (std::int64_t k = 0; k < args.k; ++k) {
     const float* from = args.source + k * args.stride;
     float* to = args.panel + k * args.width;
-    for (std::int64_t i = 0; i < whole; i += kFloatLanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+    for (std::int64_t i = 0; i < whole; i += kFloatLanes)
+      hn::StoreU(hn::LoadU(d, from + i), d, to + i);
     if (rest != 0) StoreFirst(LoadFirst(rest, from + whole), rest, to + whole);
     for (std::int64_t i = args.count; i < args.width; ++i) to[i] = 0.0f;
   }
@@ -41,14 +43,16 @@ void CopyPanel(const PanelArgs& args) {
 
 // 4 k steps of kGroup stored rows, kGroup a multiple of 4 that fills one vector.
 template <class D>
-HWY_INLINE void TransposeGroup(D d, const float* from, std::int64_t stride, float* to, std::int64_t width) {
+HWY_INLINE void TransposeGroup(D d, const float* from, std::int64_t stride, float* to,
+                               std::int64_t width) {
   const hn::Repartition<double, D> d64;
   const hn::FixedTag<float, 4> d4;
   using V = hn::Vec<D>;
   V row[4];
   for (int r = 0; r < 4; ++r) {
     if constexpr (hn::MaxLanes(D()) == 8) {
-      row[r] = hn::Combine(d, hn::LoadU(d4, from + (r + 4) * stride), hn::LoadU(d4, from + r * stride));
+      row[r] =
+          hn::Combine(d, hn::LoadU(d4, from + (r + 4) * stride), hn::LoadU(d4, from + r * stride));
     } else {
       row[r] = hn::LoadU(d, from + r * stride);
     }
@@ -86,13 +90,15 @@ void TransposePanel(const PanelArgs& args) {
     }
   }
   for (std::int64_t k = whole; k < args.k; ++k)
-    for (std::int64_t i = 0; i < args.count; ++i) args.panel[k * args.width + i] = args.source[i * args.stride + k];
+    for (std::int64_t i = 0; i < args.count; ++i)
+      args.panel[k * args.width + i] = args.source[i * args.stride + k];
   if (args.count == args.width) return;
   for (std::int64_t k = 0; k < args.k; ++k)
     std::fill(args.panel + k * args.width + args.count, args.panel + (k + 1) * args.width, 0.0f);
 }
 
-void PromoteRows(const std::uint16_t* source, std::int64_t stride, std::int64_t rows, std::int64_t cols, float* to) {
+void PromoteRows(const std::uint16_t* source, std::int64_t stride, std::int64_t rows,
+                 std::int64_t cols, float* to) {
   for (std::int64_t i = 0; i < rows; ++i) {
     const std::uint16_t* from = source + i * stride;
     for (std::int64_t j = 0; j < cols; ++j)
@@ -113,7 +119,8 @@ inline constexpr std::int64_t kFinishChunk = 256;
 
 void FinishChunk(const FinishArgs& args, std::int64_t i, std::int64_t j, std::int64_t count) {
   alignas(64) float sum[kFinishChunk];
-  std::memcpy(sum, args.first + i * args.first_stride + j, static_cast<size_t>(count) * sizeof(float));
+  std::memcpy(sum, args.first + i * args.first_stride + j,
+              static_cast<size_t>(count) * sizeof(float));
   for (std::int64_t p = 0; p < args.part_count; ++p) {
     const float* part = args.parts + p * args.part_size + i * args.part_stride + j;
     for (std::int64_t x = 0; x < count; ++x) sum[x] += part[x];
@@ -151,7 +158,8 @@ HWY_EXPORT(FinishBlock);
 
 void PackCopy(const PanelArgs& args) { HWY_DYNAMIC_DISPATCH(CopyPanel)(args); }
 void PackTranspose(const PanelArgs& args) { HWY_DYNAMIC_DISPATCH(TransposePanel)(args); }
-void Promote(const std::uint16_t* source, std::int64_t stride, std::int64_t rows, std::int64_t cols, float* to) {
+void Promote(const std::uint16_t* source, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+             float* to) {
   HWY_DYNAMIC_DISPATCH(PromoteRows)(source, stride, rows, cols, to);
 }
 void Finish(const FinishArgs& args) { HWY_DYNAMIC_DISPATCH(FinishBlock)(args); }

@@ -1,7 +1,7 @@
 #pragma once
 
-/// How a GEMM is cut up: ranges, balanced blocks, the team of threads, and one GEMM of the batch with its
-/// strides resolved. Internal to the family; run.cc is the entry.
+/// How a GEMM is cut up: ranges, balanced blocks, the team of threads, and one GEMM of the batch
+/// with its strides resolved. Internal to the family; run.cc is the entry.
 
 #include <algorithm>
 #include <cstdint>
@@ -19,7 +19,8 @@ struct Range {
 };
 
 /// Part `index` of `count` parts of [0, size) that differ by at most one `grain`.
-constexpr Range Share(std::int64_t size, std::int64_t grain, std::int64_t index, std::int64_t count) {
+constexpr Range Share(std::int64_t size, std::int64_t grain, std::int64_t index,
+                      std::int64_t count) {
   const std::int64_t grains = CeilDiv(size, grain);
   const std::int64_t base = grains / count, rest = grains % count;
   const std::int64_t begin = index * base + std::min(index, rest);
@@ -27,7 +28,8 @@ constexpr Range Share(std::int64_t size, std::int64_t grain, std::int64_t index,
   return {std::min(begin * grain, size), std::min(end * grain, size)};
 }
 
-/// Size of the blocks that cut `size` into as few as blocks of at most `block` allow, all but the last equal.
+/// Size of the blocks that cut `size` into as few as blocks of at most `block` allow, all but the
+/// last equal.
 constexpr std::int64_t BalancedBlock(std::int64_t size, std::int64_t block, std::int64_t grain) {
   if (size <= 0) return grain;
   if (block <= 0 || block >= size) return RoundUp(size, grain);

@@ -1,8 +1,10 @@
-// bf16 GEMM on AMX tiles under the loop nest of run_blocked.h: packing into tiles, and one block of C.
+// bf16 GEMM on AMX tiles under the loop nest of run_blocked.h: packing into tiles, and one block of
+// C.
 //
-// B is always packed. A is read where it lies if its rows run along k, k is a multiple of 32 and the rows fill
-// whole tiles; the last, partial row panel is packed with zeros. Whole blocks of fp32 sums go to memory and come
-// back straight from the tiles; edges, and sums that still need the epilogue or rounding, go through a block in L1.
+// B is always packed. A is read where it lies if its rows run along k, k is a multiple of 32 and
+// the rows fill whole tiles; the last, partial row panel is packed with zeros. Whole blocks of fp32
+// sums go to memory and come back straight from the tiles; edges, and sums that still need the
+// epilogue or rounding, go through a block in L1.
 
 #include "gnomon/families/cpu/amx.h"
 #include "gnomon/families/cpu/run_blocked.h"
@@ -38,8 +40,9 @@ class AmxWorker {
   void PackA(Range m, Range k) {
     ForEachRowPanel(m, plan_.panel, [&](Range rows) {
       if (job_.config.pack_a) {
-        PackPanel(rows, k, p_.a_transposed() ? &AmxPackInterleaveTranspose : &AmxPackCopy, job_.a, p_.LeadingA(),
-                  p_.a_transposed(), packed_a_ + 2 * (rows.begin - m.begin) * Depth(k));
+        PackPanel(rows, k, p_.a_transposed() ? &AmxPackInterleaveTranspose : &AmxPackCopy, job_.a,
+                  p_.LeadingA(), p_.a_transposed(),
+                  packed_a_ + 2 * (rows.begin - m.begin) * Depth(k));
       } else if (rows.size() % kAmxSide != 0) {
         PackPanel(rows, k, &AmxPackCopy, job_.a, p_.LeadingA(), false, edge_a_);
       }
@@ -54,14 +57,15 @@ class AmxWorker {
     for (std::int64_t q = mine.begin; q < mine.end; ++q) {
       const std::int64_t j = n.begin + q * plan_.panel.cols;
       PackPanel({j, std::min(j + plan_.panel.cols, n.end)}, k,
-                p_.b_transposed() ? &AmxPackTranspose : &AmxPackInterleave, job_.b, p_.LeadingB(), !p_.b_transposed(),
-                packed_b_ + 2 * (j - n.begin) * Depth(k));
+                p_.b_transposed() ? &AmxPackTranspose : &AmxPackInterleave, job_.b, p_.LeadingB(),
+                !p_.b_transposed(), packed_b_ + 2 * (j - n.begin) * Depth(k));
     }
     if (plan_.share_b) team_.Barrier();
   }
 
   void Tile(const TilePlace& at, const Target& target) const {
-    const std::int64_t rows = CeilDiv(at.rows.size(), kAmxSide), cols = CeilDiv(at.cols.size(), kAmxSide);
+    const std::int64_t rows = CeilDiv(at.rows.size(), kAmxSide),
+                       cols = CeilDiv(at.cols.size(), kAmxSide);
     const bool whole = at.rows.size() % kAmxSide == 0 && at.cols.size() % kAmxSide == 0;
     const bool finishes = at.last && (target.bf16 || target.relu || target.bias != nullptr);
     const std::int64_t place = (at.rows.begin - target.first_row) * target.stride + at.cols.begin;
@@ -79,14 +83,14 @@ class AmxWorker {
       return;
     }
     alignas(64) float block[kMaxAmxTiles * kAmxSide * kAmxSide];
-    AmxStoreArgs store = {block, cols * kAmxSide, at.rows.size(), at.cols.size(), nullptr, false, nullptr,
-                          target.stride, false};
+    AmxStoreArgs store = {block, cols * kAmxSide, at.rows.size(), at.cols.size(), nullptr,
+                          false, nullptr,         target.stride,  false};
     args.in_stride = args.out_stride = cols * kAmxSide * 4;
     args.out = block;
     if (!at.first) {
       // Sums so far; only fp32 targets have a second block of k.
-      AmxStore({static_cast<const float*>(target.c) + place, target.stride, at.rows.size(), at.cols.size(), nullptr,
-                false, block, cols * kAmxSide, false});
+      AmxStore({static_cast<const float*>(target.c) + place, target.stride, at.rows.size(),
+                at.cols.size(), nullptr, false, block, cols * kAmxSide, false});
       args.in = block;
     }
     AmxBlock(static_cast<std::int32_t>(rows), static_cast<std::int32_t>(cols), args);
@@ -107,18 +111,22 @@ class AmxWorker {
     if (job_.config.pack_a) return;
     const std::int64_t first = at.rows.begin + (plan_.n_outer ? plan_.mc : plan_.panel.rows);
     const std::int64_t last = std::min(first + at.rows.size(), p_.m);
-    const Range slice = Share(at.k.size(), kAmxDepth, (at.cols.begin - at.n.begin) / plan_.panel.cols,
-                              CeilDiv(at.n.size(), plan_.panel.cols));
+    const Range slice =
+        Share(at.k.size(), kAmxDepth, (at.cols.begin - at.n.begin) / plan_.panel.cols,
+              CeilDiv(at.n.size(), plan_.panel.cols));
     for (std::int64_t i = first; i < last; ++i) {
-      const std::uint16_t* row = static_cast<const std::uint16_t*>(job_.a) + i * p_.LeadingA() + at.k.begin;
-      for (std::int64_t k = slice.begin; k < slice.end; k += kAmxDepth) __builtin_prefetch(row + k, 0, 2);
+      const std::uint16_t* row =
+          static_cast<const std::uint16_t*>(job_.a) + i * p_.LeadingA() + at.k.begin;
+      for (std::int64_t k = slice.begin; k < slice.end; k += kAmxDepth)
+        __builtin_prefetch(row + k, 0, 2);
     }
   }
 
   void LocateA(const TilePlace& at, std::int64_t row_tiles, AmxArgs& args) const {
     const bool edge = at.rows.size() % kAmxSide != 0;
     if (job_.config.pack_a || edge) {
-      args.a = job_.config.pack_a ? packed_a_ + 2 * (at.rows.begin - at.m.begin) * Depth(at.k) : edge_a_;
+      args.a =
+          job_.config.pack_a ? packed_a_ + 2 * (at.rows.begin - at.m.begin) * Depth(at.k) : edge_a_;
       args.a_stride = 2 * kAmxDepth;
       args.a_tile = kAmxTileBytes;
       args.a_step = row_tiles * kAmxTileBytes;
@@ -130,13 +138,15 @@ class AmxWorker {
     args.a_step = 2 * kAmxDepth;
   }
 
-  // The tiles of a panel: those of one step of k side by side. `along`: stored rows run along the outer side.
+  // The tiles of a panel: those of one step of k side by side. `along`: stored rows run along the
+  // outer side.
   static void PackPanel(Range outer, Range k, void (*pack)(const AmxPackArgs&), const void* source,
                         std::int64_t stride, bool along, char* to) {
     for (std::int64_t kk = k.begin; kk < k.end; kk += kAmxDepth)
       for (std::int64_t i = outer.begin; i < outer.end; i += kAmxSide) {
         AmxPackArgs args;
-        args.source = static_cast<const std::uint16_t*>(source) + (along ? kk * stride + i : i * stride + kk);
+        args.source =
+            static_cast<const std::uint16_t*>(source) + (along ? kk * stride + i : i * stride + kk);
         args.stride = stride;
         args.outer = std::min(kAmxSide, outer.end - i);
         args.k = std::min(kAmxDepth, k.end - kk);
@@ -166,7 +176,9 @@ Plan PlanOf(const Job& job, std::int64_t team_size) {
   return MakePlan(job, panel, team_size);
 }
 
-std::int64_t SharedB(const Job& job, const Plan& plan) { return plan.share_b ? Buffers(job, plan).b : 0; }
+std::int64_t SharedB(const Job& job, const Plan& plan) {
+  return plan.share_b ? Buffers(job, plan).b : 0;
+}
 
 }  // namespace
 

@@ -1,10 +1,12 @@
-// GEMM as blocks of dot products, for few rows or columns: nothing is packed, and each operand is read
-// once where one of them has a single block of rows.
+// GEMM as blocks of dot products, for few rows or columns: nothing is packed, and each operand is
+// read once where one of them has a single block of rows.
 //
-//   for blocks of mr rows, for blocks of nr columns (or the reverse): mr × nr dot products over all of k
+//   for blocks of mr rows, for blocks of nr columns (or the reverse): mr × nr dot products over all
+//   of k
 //
-// Threads share out M, N, or K; K leaves partial sums that are added up at the end. Balanced blocks as in
-// run_tile.cc. Not here: blocking for caches. With many rows and columns the register tiles are faster.
+// Threads share out M, N, or K; K leaves partial sums that are added up at the end. Balanced blocks
+// as in run_tile.cc. Not here: blocking for caches. With many rows and columns the register tiles
+// are faster.
 
 #include "gnomon/families/cpu/dot.h"
 #include "gnomon/families/cpu/pack.h"
@@ -33,7 +35,9 @@ void ForEachBlock(Range range, std::int64_t most, const Visit& visit) {
 class DotWorker {
  public:
   explicit DotWorker(const Job& job)
-      : job_(job), table_(job.bf16_in() ? DotKernelsBf16() : DotKernelsFp32()), element_(job.bf16_in() ? 2 : 4) {}
+      : job_(job),
+        table_(job.bf16_in() ? DotKernelsBf16() : DotKernelsFp32()),
+        element_(job.bf16_in() ? 2 : 4) {}
 
   // `partial`: sums go there, dense; otherwise finished values go to C.
   void Run(Range m, Range n, Range k, float* partial) {
@@ -54,7 +58,8 @@ class DotWorker {
     const Problem& p = job_.problem;
     alignas(64) float sum[kMaxDotSums];
     DotArgs args;
-    // A single row of a transposed A, and a single column of B, are contiguous in k with a stride of one row.
+    // A single row of a transposed A, and a single column of B, are contiguous in k with a stride
+    // of one row.
     args.a_stride = p.a_transposed() ? 0 : p.LeadingA();
     args.b_stride = p.b_transposed() ? p.LeadingB() : 0;
     args.a = static_cast<const char*>(job_.a) + element_ * (rows.begin * args.a_stride + k.begin);
@@ -71,7 +76,8 @@ class DotWorker {
     } else {
       for (std::int64_t i = rows.begin; i < rows.end; ++i)
         for (std::int64_t j = cols.begin; j < cols.end; ++j)
-          static_cast<float*>(job_.c)[i * p.LeadingC() + j] = sum[(i - rows.begin) * cols.size() + j - cols.begin];
+          static_cast<float*>(job_.c)[i * p.LeadingC() + j] =
+              sum[(i - rows.begin) * cols.size() + j - cols.begin];
     }
   }
 
@@ -94,7 +100,9 @@ class DotWorker {
   std::int64_t element_;
 };
 
-std::int64_t PartialSize(const Job& job) { return RoundUp(job.problem.m * job.problem.n, kCacheLine); }
+std::int64_t PartialSize(const Job& job) {
+  return RoundUp(job.problem.m * job.problem.n, kCacheLine);
+}
 
 bool SplitsDepth(const Job& job, std::int64_t team_size) {
   return team_size > 1 && job.config.split == GemmConfig::Split::kK;
@@ -120,7 +128,8 @@ void RunDot(const Job& job, Team team, Workspace work) {
     return;
   }
   float* sums = reinterpret_cast<float*>(work.shared);
-  worker.Run(m, n, Share(p.k, kDepthGrain, team.rank, team.size), sums + team.rank * PartialSize(job));
+  worker.Run(m, n, Share(p.k, kDepthGrain, team.rank, team.size),
+             sums + team.rank * PartialSize(job));
   team.Barrier();
   const Range rows = Share(p.m, 1, team.rank, team.size);
   FinishArgs finish;

@@ -1,8 +1,10 @@
-// The register-tile kernels under the loop nest of run_blocked.h: packing into fp32 panels, and one tile of C.
+// The register-tile kernels under the loop nest of run_blocked.h: packing into fp32 panels, and one
+// tile of C.
 //
-// Panels of A hold mr rows (fewer where rows are balanced), panels of B nr vectors of columns. A can be read where
-// it lies in either layout, B only with its rows along N, and the last, partial panel of an unpacked B is packed.
-// bf16 is widened while it is packed. Not here: rounding to bf16, which Finish does from fp32 sums.
+// Panels of A hold mr rows (fewer where rows are balanced), panels of B nr vectors of columns. A
+// can be read where it lies in either layout, B only with its rows along N, and the last, partial
+// panel of an unpacked B is packed. bf16 is widened while it is packed. Not here: rounding to bf16,
+// which Finish does from fp32 sums.
 
 #include "gnomon/families/cpu/kernel.h"
 #include "gnomon/families/cpu/pack.h"
@@ -67,7 +69,8 @@ class TileWorker {
     const Range mine = plan_.share_b ? Share(panels, 1, team_.rank, team_.size) : Range{0, panels};
     for (std::int64_t q = mine.begin; q < mine.end; ++q) {
       const std::int64_t j = n.begin + q * plan_.panel.cols;
-      PackColumns({j, std::min(j + plan_.panel.cols, n.end)}, k, packed_b_ + q * plan_.panel.cols * k.size());
+      PackColumns({j, std::min(j + plan_.panel.cols, n.end)}, k,
+                  packed_b_ + q * plan_.panel.cols * k.size());
     }
     if (plan_.share_b) team_.Barrier();
   }
@@ -79,7 +82,8 @@ class TileWorker {
     args.k = at.k.size();
     LocateA(at, args);
     LocateB(at, vectors, args);
-    args.c = static_cast<float*>(target.c) + (at.rows.begin - target.first_row) * target.stride + at.cols.begin;
+    args.c = static_cast<float*>(target.c) + (at.rows.begin - target.first_row) * target.stride +
+             at.cols.begin;
     args.c_stride = target.stride;
     args.accumulate = !at.first;
     if (at.last) {
@@ -97,8 +101,9 @@ class TileWorker {
       return;
     }
     args.a_stride = p_.LeadingA();
-    args.a = static_cast<const float*>(job_.a) + (p_.a_transposed() ? at.k.begin * args.a_stride + at.rows.begin
-                                                                    : at.rows.begin * args.a_stride + at.k.begin);
+    args.a = static_cast<const float*>(job_.a) + (p_.a_transposed()
+                                                      ? at.k.begin * args.a_stride + at.rows.begin
+                                                      : at.rows.begin * args.a_stride + at.k.begin);
   }
 
   void LocateB(const TilePlace& at, std::int64_t vectors, TileArgs& args) const {
@@ -114,13 +119,15 @@ class TileWorker {
   }
 
   void PackColumns(Range cols, Range k, float* to) {
-    PackPanel(job_.b, p_.LeadingB(), !p_.b_transposed(), cols, k, RoundUp(cols.size(), kernels_.lanes), to);
+    PackPanel(job_.b, p_.LeadingB(), !p_.b_transposed(), cols, k,
+              RoundUp(cols.size(), kernels_.lanes), to);
   }
 
   // `along`: stored rows run along the panel's outer side; otherwise along k.
-  void PackPanel(const void* source, std::int64_t stride, bool along, Range outer, Range k, std::int64_t width,
-                 float* to) {
-    const std::int64_t first = along ? k.begin * stride + outer.begin : outer.begin * stride + k.begin;
+  void PackPanel(const void* source, std::int64_t stride, bool along, Range outer, Range k,
+                 std::int64_t width, float* to) {
+    const std::int64_t first =
+        along ? k.begin * stride + outer.begin : outer.begin * stride + k.begin;
     PanelArgs args = {nullptr, stride, k.size(), outer.size(), width, to};
     if (job_.bf16_in()) {
       const std::int64_t rows = along ? k.size() : outer.size();
@@ -158,7 +165,9 @@ Plan PlanOf(const Job& job, std::int64_t team_size) {
   return MakePlan(job, panel, team_size);
 }
 
-std::int64_t SharedB(const Job& job, const Plan& plan) { return plan.share_b ? Buffers(job, plan).b : 0; }
+std::int64_t SharedB(const Job& job, const Plan& plan) {
+  return plan.share_b ? Buffers(job, plan).b : 0;
+}
 
 }  // namespace
 
