@@ -15,7 +15,7 @@ set(flags "")
 if(SANITIZE)
   set(flags "-DCMAKE_CXX_FLAGS=-fsanitize=address,undefined")
 endif()
-step(${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${build} -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=Release ${flags})
+step(${CMAKE_COMMAND} -G Ninja -S ${SOURCE_DIR} -B ${build} -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=Release ${flags})
 step(${CMAKE_COMMAND} --build ${build})
 # Away from the source tree, so that only installed data files can be found.
 execute_process(COMMAND ${CMAKE_COMMAND} -E env GNOMON_DEVICES=${prefix}/share/gnomon/devices ${build}/consumer

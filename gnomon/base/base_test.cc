@@ -17,6 +17,7 @@
 #include "gnomon/base/files.h"
 #include "gnomon/base/nearest.h"
 #include "gnomon/base/progress.h"
+#include "gnomon/base/statistics.h"
 #include "gnomon/base/text_table.h"
 #include "gnomon/base/units.h"
 
@@ -312,6 +313,22 @@ TEST(Progress, IsSilentWhereStandardErrorIsNotATerminal) {
     progress.Update(5, "half");
   }
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(Quantile, IsLinearBetweenNeighbours) {
+  EXPECT_EQ(Median({3, 1, 2}), 2);
+  EXPECT_EQ(Median({4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(Quantile({0, 10}, 0.05), 0.5);
+  EXPECT_EQ(Quantile({7}, 0.9), 7);
+}
+
+TEST(Statistics, SpreadIsZeroForOneValueAndRightForMore) {
+  EXPECT_EQ(MedianAbsoluteDeviation({}), 0);
+  EXPECT_EQ(MedianAbsoluteDeviation({5}), 0);
+  EXPECT_EQ(MedianAbsoluteDeviation({1, 2, 3, 4, 100}), 1);
+  EXPECT_EQ(Mean({1, 2, 6}), 3);
+  EXPECT_EQ(StandardDeviation({4}), 0);
+  EXPECT_DOUBLE_EQ(StandardDeviation({2, 4, 4, 4, 5, 5, 7, 9}), 2.138089935299395);
 }
 
 }  // namespace

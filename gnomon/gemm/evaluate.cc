@@ -18,8 +18,8 @@
 #include <numeric>
 #include <set>
 
+#include "gnomon/base/statistics.h"
 #include "gnomon/gemm/library.h"
-#include "gnomon/gemm/timing.h"
 
 namespace gnomon {
 namespace {

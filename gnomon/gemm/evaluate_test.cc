@@ -131,12 +131,5 @@ TEST(Samples, PassAFailureOn) {
   EXPECT_FALSE(samples.Take([] { return Status(BadInput("no")); }, {0}).ok());
 }
 
-TEST(Quantile, IsLinearBetweenNeighbours) {
-  EXPECT_EQ(Median({3, 1, 2}), 2);
-  EXPECT_EQ(Median({4, 1, 2, 3}), 2.5);
-  EXPECT_EQ(Quantile({0, 10}, 0.05), 0.5);
-  EXPECT_EQ(Quantile({7}, 0.9), 7);
-}
-
 }  // namespace
 }  // namespace gnomon

@@ -18,6 +18,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "gnomon/base/statistics.h"
+
 namespace gnomon {
 namespace {
 
@@ -63,19 +65,6 @@ Seconds Samples::Time() const {
   if (clean()) return {Median(clean_)};
   GNOMON_CHECK(!disturbed_.empty());
   return {*std::min_element(disturbed_.begin(), disturbed_.end())};
-}
-
-double Median(std::vector<double> values) { return Quantile(std::move(values), 0.5); }
-
-double Quantile(std::vector<double> values, double share) {
-  GNOMON_CHECK(!values.empty());
-  GNOMON_CHECK(share >= 0 && share <= 1, "share {}", share);
-  std::sort(values.begin(), values.end());
-  const double position = share * static_cast<double>(values.size() - 1);
-  const size_t below = static_cast<size_t>(position);
-  if (below + 1 == values.size()) return values.back();
-  const double part = position - static_cast<double>(below);
-  return values[below] + part * (values[below + 1] - values[below]);
 }
 
 }  // namespace gnomon

@@ -28,10 +28,4 @@ class Samples {
   std::vector<double> clean_, disturbed_;
 };
 
-/// The middle value; of an even number the mean of the two. Empty is a broken invariant.
-double Median(std::vector<double> values);
-
-/// Value below which `share` of the sorted values lie (linear between neighbours).
-double Quantile(std::vector<double> values, double share);
-
 }  // namespace gnomon

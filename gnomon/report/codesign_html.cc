@@ -9,7 +9,7 @@
 
 #include "gnomon/base/text_table.h"
 #include "gnomon/report/codesign_report.h"
-#include "gnomon/report/statistics.h"
+#include "gnomon/base/statistics.h"
 
 namespace gnomon {
 namespace {

@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "gnomon/base/text_table.h"
-#include "gnomon/report/statistics.h"
+#include "gnomon/base/statistics.h"
 
 namespace gnomon {
 

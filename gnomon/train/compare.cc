@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gnomon/base/statistics.h"
 #include "gnomon/train/metrics.h"
 #include "gnomon/train/network.h"
 #include "gnomon/train/samples.h"
@@ -135,7 +136,7 @@ Status TimeArms(Comparison& comparison) {
     const auto batch = static_cast<double>(arms[a].plan.recipe.batch);
     const double median = Median(arm.block_seconds_per_sample);
     arm.step_time = {median * batch};
-    arm.step_spread = {MedianDeviation(arm.block_seconds_per_sample) * batch};
+    arm.step_spread = {MedianAbsoluteDeviation(arm.block_seconds_per_sample) * batch};
     arm.samples_per_second = 1 / median;
   }
   return Done{};

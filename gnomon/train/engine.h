@@ -53,7 +53,7 @@ struct CompareOptions {
   std::string data;
   std::int64_t max_table_rows = 0;
   std::int64_t eval_samples = 50000;  ///< held out, the same for all arms of a seed
-  ProgressCallback progress;          ///< parts of the whole, of a thousand
+  ProgressCallback progress;          ///< parts done, parts in all, what is being done
 };
 
 struct ArmResult {

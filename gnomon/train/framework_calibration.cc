@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "gnomon/base/statistics.h"
 #include "gnomon/families/cpu/embedding_bag.h"
 #include "gnomon/train/session.h"
 #include "gnomon/train/stock_path.h"

@@ -74,20 +74,6 @@ void ResetPeakMemory() {
   }
 }
 
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-double MedianDeviation(const std::vector<double>& values) {
-  const double median = Median(values);
-  std::vector<double> distances;
-  for (double value : values) distances.push_back(std::abs(value - median));
-  return Median(std::move(distances));
-}
-
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

@@ -39,10 +39,6 @@ void ReleaseAllocations();
 Bytes PeakMemory();
 void ResetPeakMemory();
 
-/// Median, and median absolute deviation; 0 for no values.
-double Median(std::vector<double> values);
-double MedianDeviation(const std::vector<double>& values);
-
 /// Seconds of a steady clock.
 double Now();
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "gnomon/base/statistics.h"
 #include "gnomon/train/network.h"
 #include "gnomon/train/session.h"
 
@@ -127,7 +128,7 @@ int Run(const std::vector<std::int64_t>& batch_sizes, const std::string& only) {
         total += times.back();
       }
       fmt::print("batch {:5}  {:28} {:8.3f} ms ± {:.3f}\n", size, name, Median(times) * 1e3,
-                 MedianDeviation(times) * 1e3);
+                 MedianAbsoluteDeviation(times) * 1e3);
       Split(**network, batches, Median(times));
       std::fflush(stdout);
     }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gnomon/base/statistics.h"
 #include "gnomon/train/checkpoint.h"
 #include "gnomon/train/metrics.h"
 #include "gnomon/train/network.h"
@@ -34,10 +35,11 @@ Status CheckOptions(const TrainOptions& options) {
 }
 
 void FillTimes(std::vector<double> times, std::int64_t batch, TrainResult& result) {
+  if (times.empty()) return;  // resumed at the last step
   if (times.size() > 2 * kWarmUpSteps)
     times.erase(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(kWarmUpSteps));
   result.step_time = {Median(times)};
-  result.step_spread = {MedianDeviation(times)};
+  result.step_spread = {MedianAbsoluteDeviation(times)};
   if (result.step_time.value > 0)
     result.samples_per_second = static_cast<double>(batch) / result.step_time.value;
 }
