@@ -144,7 +144,7 @@ Result<BuiltBlock> LibTorchNetwork::BuildBlock(const Block& block, bool last, st
   built.padded_in =
       block.type == Block::Type::kMlp ? PaddedInput(block, plan_.recipe) : block.in_width;
   const bool raw_input = block.inputs.size() == 1 && block.inputs.front() == "dense";
-  const auto add = [&](LayerSpec spec) -> Status {
+  const auto add = [&](const LayerSpec& spec) -> Status {
     GNOMON_ASSIGN(DenseLayer layer, BuildLayer(spec, plan_, seed, threads_));
     built.layers.push_back(std::move(layer));
     return Done{};

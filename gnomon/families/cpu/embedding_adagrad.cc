@@ -1,25 +1,22 @@
 // Backward of table-batched embedding bags, fused with row-wise Adagrad.
 //
 // For every row r of every table that the batch looks up:
-//   g = Σ grad[b, t, :] over its lookups;  state_r += Σ_d g_d² / dim;  w_r -= lr · g / (√state_r +
-//   ε)
+//   g = Σ grad[b, t, :] over its lookups
+//   state_r += Σ_d g_d² / dim;  w_r -= lr · g / (√state_r + ε)
 //
 // What is done beyond it: a row is updated once, with its whole gradient, as the definition asks,
 // and no gradient of a table stands in memory. There are two ways to that:
 //   - a table with at most as many rows as lookups, whose gradient fits into the second-level
-//   cache: the
-//     lookups' gradients are added up there, row by row, then the rows are updated in their order;
-//   - otherwise lookups are grouped by row (embedding_groups.h). A group of one, the common case in
-//   a
-//     large table, reads its gradient where it lies. The pass over the groups is a queue of misses
-//     like the forward's, with three of them a group (weight, state, gradient), all requested some
-//     groups ahead.
+//     cache: the lookups' gradients are added up there, then its rows are updated in their order;
+//   - otherwise lookups are grouped by row (embedding_groups.h). A group of one, the common case
+//     in a large table, reads its gradient where it lies. The pass over the groups is a queue of
+//     misses like the forward's, three a group (weight, state, gradient), requested some groups
+//     ahead.
 //
 // Threads take whole units: a table, or a set of rows of a table with more lookups than a fair
 // share. A row belongs to one unit and its sum runs in one order, so that the result is the same
 // bit for bit with any number of threads. The dearest units start first. A row that takes a large
-// part of the batch is summed by one thread, at the rate of the cache that holds `grad`, not of
-// random rows.
+// part of the batch is summed by one thread, at the rate of the cache that holds `grad`.
 //
 // Entry point: EmbeddingBackwardAdagrad.
 
@@ -241,7 +238,7 @@ constexpr std::int64_t kRowOverLookup = 4;
 
 /// Sums of a table's rows up to this size stay in a core's second-level cache beside what passes
 /// through.
-constexpr std::int64_t kMostSumBytes = 512 * 1024;
+constexpr std::int64_t kMostSumBytes = std::int64_t{512} * 1024;
 
 std::int64_t LookupsOf(const EmbeddingLookups& lookups, std::int64_t table) {
   const std::int64_t* offsets = lookups.offsets.data() + table * lookups.batch;

@@ -2,15 +2,13 @@
 //
 // The simple version: std::map<row, std::vector<lookup>>. What is done beyond it:
 //   - a group is a chain of lookups through one array (before), built by remembering each group's
-//   last
-//     lookup, so that no list is ever allocated;
+//     last lookup, so that no list is ever allocated;
 //   - a table with few rows takes the row itself as its slot, so that nothing collides; a large one
-//   has
-//     open addressing at a load of at most 1/4, and slots are prefetched, for they outgrow the
+//     has open addressing at a load of at most 1/4, and slots are prefetched, for they outgrow the
 //     caches with many lookups;
 //   - a lookup takes no branch on whether its row is new: that is as good as random.
-// Sorting (radix) would cost two to three passes and, for small batches, histograms longer than the
-// data.
+// Sorting (radix) would cost two to three passes and, for small batches, histograms longer than
+// the data.
 //
 // A unit with several shards keeps the rows whose hash falls into its shard. Sixteen neighbouring
 // rows go to the same shard, for their optimiser states share a cache line. Neither the order of

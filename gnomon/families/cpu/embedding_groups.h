@@ -25,11 +25,10 @@ struct GroupedLookups {
 
   std::size_t lookups = 0, groups = 0;
   const std::int64_t* index = nullptr;  ///< of each lookup
-  const std::uint32_t* sample =
-      nullptr;  ///< of each lookup: whose gradient it brings; null: its number
+  /// Of each lookup: the sample whose gradient it brings. Null: the lookup's own number.
+  const std::uint32_t* sample = nullptr;
   const std::int64_t* row = nullptr;  ///< of each group
-  /// A group is a chain of lookups, from its last to its first: k = last[group], before[k], …,
-  /// kEnd.
+  /// A group is a chain of lookups from its last to its first: last[group], its before, …, kEnd.
   const std::uint32_t* last = nullptr;
   const std::uint32_t* before = nullptr;
 
@@ -55,13 +54,12 @@ class RowGroups {
   GroupedLookups view_;
   std::vector<std::int64_t> own_index_;
   std::vector<std::uint32_t> own_sample_;
-  std::vector<std::uint32_t> before_;  // of each lookup
-  std::vector<std::uint64_t>
-      slot_;                      // hash slots (low half of the row above, group below) and a spare
-  std::uint64_t multiplier_ = 1;  // slot of a row: (row · multiplier) >> shift
+  std::vector<std::int64_t> row_;
+  std::vector<std::uint32_t> last_, before_;
+  /// Hash slots and a spare: the low half of the row above, its group below.
+  std::vector<std::uint64_t> slot_;
+  std::uint64_t multiplier_ = 1;  ///< slot of a row: (row · multiplier) >> shift
   int shift_ = 0;
-  std::vector<std::int64_t> row_;    // of each group
-  std::vector<std::uint32_t> last_;  // of each group
 };
 
 }  // namespace gnomon::cpu

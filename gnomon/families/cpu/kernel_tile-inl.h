@@ -36,7 +36,7 @@ class Tile {
     const std::int64_t bs = args.b_stride;
     const std::int64_t as = args.a_stride;
     const float* group[kGroups];
-    for (int g = 0; g < kGroups; ++g) group[g] = a + g * 4 * as;
+    for (int g = 0; g < kGroups; ++g) group[g] = a + 4 * as * g;
     std::int64_t k = args.k;
     for (; k >= 4; k -= 4) {
       Step<0>(group, as, b, acc);
@@ -57,7 +57,7 @@ class Tile {
  private:
   static constexpr std::int64_t kFloatsPerLine = 16;
   static constexpr int kGroups = kPanel ? 1 : (kRows + 3) / 4;
-  static constexpr std::make_index_sequence<kRows * kVectors> kAll{};
+  static constexpr std::make_index_sequence<std::size_t{kRows} * kVectors> kAll{};
   static constexpr std::make_index_sequence<kRows> kRowIndex{};
   static constexpr std::make_index_sequence<kVectors> kVectorIndex{};
 
@@ -129,7 +129,7 @@ class Tile {
       return;
     }
     // The rest is rare enough to go through memory: one loop instead of an instance of every case.
-    HWY_ALIGN float tile[kRows * kVectors * kFloatLanes];
+    HWY_ALIGN float tile[std::size_t{kRows} * kVectors * kFloatLanes];
     Spill(acc, tile, kAll);
     for (std::int64_t j = 0; j < kVectors; ++j) FinishColumn(args, tile, j);
   }

@@ -35,34 +35,38 @@ struct Machine {
 };
 Machine MachineOf(const Device& device);
 
-/// What measured constants of the kernels the model uses: cycles that no device file can know. Values, how
-/// they were fitted and on which rows: docs/model.md, "GEMM on a CPU".
+/// Cycles and shares of the kernels that no device file can know. Fitted to sweeps of this family on one CPU
+/// (docs/model.md, "GEMM on a CPU"), where `issue_share`, `odd_rows` and `tile_cycles` were also seen alone.
 struct KernelCosts {
-  double call_cycles = 20;         ///< checks, workspace, plan
-  double issue_share = 0.9;         ///< of the cycles of a step: what a tile's loop reaches from L1
-  double tile_cycles = 27;          ///< call of a kernel, addresses, loop set-up and drain
-  double store_vector_cycles = 0.75;   ///< one vector of a finished tile to C
-  double masked_vector_cycles = 8;  ///< the same through memory: partial vectors, bias, ReLU
-  double block_cycles = 325;        ///< one block of the loops around the tiles
-  double copy_row_cycles = 3;       ///< one k step of a panel, stored rows along the panel
-  double copy_vector_cycles = 3.5;
-  double transpose_cycles = 0.48;    ///< one element, stored rows along k
-  double scalar_cycles = 1.9;       ///< one element of a transpose too small for vectors
-  double amx_pack_cycles = 0.15;    ///< one element of a packed bf16 tile
-  double dot_block_cycles = 13;     ///< one block of dot products: call, last part of k, addresses
-  double dot_sum_cycles = 5;        ///< one dot product: fold of its vector and store
-  double start_near = 0.92, start_far = 0.29;  ///< at the start of a run of lines, in lines of random access
-  double page_cycles = 2.3;           ///< first-level TLB miss, second-level hit
-  double exposed_l2 = 0.0;         ///< share of L2 streaming that multiplying does not hide
-  double exposed_far = 0.42;         ///< the same for the shared cache and memory
-  double exposed_store = 0.42;       ///< share of writing C that is not hidden
-  double row_of_tile = 0.33;         ///< of the start of a run: a tile's row of C that continues the last tile's
-  double fork_join_share = 1.9;     ///< of an empty region: threads also fetch each other's work and results
-  double odd_rows = 1.15;           ///< cycles of a step where a tile of unpacked A has an odd number of rows
-  double border_share = 0.1;        ///< of a line's transfer between cores, in each row of C that two threads write
-  double barrier_share = 0.31;       ///< of fork_join: one barrier of a team
-  double reduce_cycles = 0.13;      ///< one element of one partial sum
-  double usable_l1 = 0.71, usable_l2 = 0.73;  ///< shares of a cache that a block can count on
+  double call_cycles = 21;              ///< checks, workspace, plan
+  double issue_share = 0.96;            ///< of the step's bound that a tile's loop reaches from L1
+  double odd_rows = 1.08;               ///< cycles of a step with an odd number of rows of unpacked A
+  double tile_cycles = 30;              ///< call of a kernel, addresses, loop set-up and drain
+  double store_vector_cycles = 0.47;    ///< one vector of a finished tile to C
+  double masked_vector_cycles = 7.9;    ///< the same through memory: partial vectors, bias, ReLU
+  double block_cycles = 275;            ///< one block of the loops around the tiles
+  double copy_row_cycles = 4.8;         ///< packing: one k step of a panel, stored rows along the panel
+  double copy_vector_cycles = 4.2;      ///< one vector of it
+  double transpose_cycles = 0.41;       ///< packing: one element, stored rows along k
+  double scalar_cycles = 1.2;           ///< one element of a transpose too small for vectors
+  double amx_pack_cycles = 0.22;        ///< one element of a packed bf16 tile
+  double amx_store_cycles = 4.1;        ///< 16 sums of an AMX tile finished: bias, ReLU, rounding, edge
+  double dot_block_cycles = 4.8;        ///< one block of dot products: call, last part of k, addresses
+  double dot_sum_cycles = 5;            ///< one dot product: fold of its vector and store
+  double start_near = 1;                ///< start of a run of lines in L2, in lines of random access
+  double start_far = 0.24;              ///< the same beyond L2
+  double page_cycles = 1.7;             ///< first-level TLB miss, second-level hit, partly hidden
+  double late_share = 0.016;            ///< of L2 streaming that multiplying does not hide, for each row of the tile
+  double exposed_far = 0.19;            ///< the same for the shared cache and memory, of any tile
+  double exposed_store = 0.43;          ///< share of writing C that is not hidden
+  double row_of_tile = 0.37;            ///< of a run's start: a tile's row of C that continues the last tile's
+  double fork_join_share = 1.62;        ///< of an empty region: threads also fetch each other's results
+  double border_share = 0.13;           ///< of a line's way between cores, in each row of C that two threads write
+  double foreign_share = 0.365;         ///< of a line's way between cores, for each line of B that another packed
+  double barrier_share = 0.28;          ///< of fork_join: one barrier of a team
+  double reduce_cycles = 0.1;           ///< one element of one partial sum
+  double usable_l1 = 0.66;              ///< share of L1 that panels can count on
+  double usable_l2 = 0.52;              ///< share of L2 that blocks can count on
 };
 extern const KernelCosts kKernelCosts;
 

@@ -157,11 +157,12 @@ class BlockedPricer {
     parts.multiply = depth * row_panels_ * steps * odd / costs_.issue_share;
     const bool plain_store = p_.epilogue == Epilogue::kNone && !(amx_ && p_.dtype_out == DType::kBf16);
     const double plain = !plain_store ? 0 : rest_masked_ ? whole_panels_ * c_.nr : vectors_;
+    const double finish = amx_ ? costs_.amx_store_cycles : costs_.masked_vector_cycles;
     const double store = costs_.store_vector_cycles * LinesOfVector(d_, p_.LeadingC(), kFloat);
     parts.overhead = row_panels_ * k_.blocks *
                      (column_panels_ * costs_.tile_cycles +
                       rows_ * (plain * store +
-                               (vectors_ - plain) * costs_.masked_vector_cycles));
+                               (vectors_ - plain) * finish));
   }
 
   // Instructions of packing k × outer values in `panels` panels.
@@ -278,7 +279,8 @@ class BlockedPricer {
     Cost cost = Touch(home, stays, stays.firsts, stays.packed ? Held(l2, stays.block) : 0);
     cost.Add(Touch(home, moves, moves.firsts, moves.packed ? block_in_l2 : 0));
     // What another core packed comes from there.
-    if (share_b_) cost.far += b.all * b.firsts * (1 - 1 / threads_) * home.SharedRead();
+    if (share_b_)
+      cost.far += b.all / kLineBytes * (1 - 1 / threads_) * costs_.foreign_share * d_.transfer;
     const double stays_again = std::max(0.0, stays.reads - stays.firsts) * (1 - stays_in_l1);
     const double moves_again = std::max(0.0, moves.reads - moves.firsts) * (1 - moves_in_l1);
     cost.Add(Touch(home, stays, stays_again, 1));
@@ -287,7 +289,9 @@ class BlockedPricer {
     if (a.pages > kTlbPages) pages += a.pages * a.panels * a.reads;
     if (b.pages > kTlbPages) pages += b.pages * b.panels * b.reads;
 
-    const double near = Exposed(parts.multiply, cost.near, costs_.exposed_l2);
+    // A vector of B that comes late holds up the FMAs of all rows in the scheduler.
+    const double late = std::min(1.0, costs_.late_share * std::min(rows_, static_cast<double>(c_.mr)));
+    const double near = Exposed(parts.multiply, cost.near, late);
     const double far = Exposed(parts.multiply + near, cost.far, costs_.exposed_far);
     parts.stream = near + far + pages * costs_.page_cycles;
   }

@@ -39,7 +39,9 @@ Parts PriceDot(const Machine& machine, const Problem& p, const GemmConfig& c, co
   const double load = std::max(1 / kLoadsPerCycle, machine.lanes * element * machine.read[kL1]);
   const double row_lines = p.m > 1 ? LinesOfVector(machine, p.LeadingA(), bytes) : 1;
   const double column_lines = p.n > 1 ? LinesOfVector(machine, p.LeadingB(), bytes) : 1;
-  const double step = std::max({rows * columns / machine.ports,
+  // Widening bf16 takes an unpack and a shift on the ports that multiply.
+  const double widening = p.dtype == DType::kBf16 ? 2 * (rows + columns) : 0;
+  const double step = std::max({(rows * columns + widening) / machine.ports,
                                 (rows * row_lines + columns * column_lines) * load, machine.fma_latency});
   Parts parts;
   parts.multiply = row_blocks * column_blocks * std::ceil(k / machine.lanes) * step;
@@ -58,7 +60,7 @@ Parts PriceDot(const Machine& machine, const Problem& p, const GemmConfig& c, co
   const double again = (passes - 1) * (1 - in_l1);
   cost.near += again * in_l2 * inner * machine.read[kL2];
   cost.Add(home.Read(again * (1 - in_l2) * inner, again * (1 - in_l2) * inner_rows, costs));
-  const double near = Exposed(parts.multiply, cost.near, costs.exposed_l2);
+  const double near = Exposed(parts.multiply, cost.near, std::min(1.0, costs.late_share * rows));
   const double far = Exposed(parts.multiply + near, cost.far, costs.exposed_far);
   parts.stream = near + far;
   parts.store = Exposed(parts.multiply + parts.overhead + parts.stream,

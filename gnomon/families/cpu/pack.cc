@@ -83,6 +83,7 @@ void TransposePanel(const PanelArgs& args) {
   const std::int64_t whole = args.count < 4 ? 0 : args.k - args.k % 4;
   for (std::int64_t k = 0; k < whole; k += kTransposeStep) {
     const std::int64_t end = std::min(whole, k + kTransposeStep);
+    // The same tag twice on a level with vectors of four.  NOLINTNEXTLINE(bugprone-branch-clone)
     if (HWY_MAX_BYTES >= 32 && args.count >= 8) {
       TransposeRows(hn::CappedTag<float, 8>(), args, k, end);
     } else {

@@ -4,10 +4,12 @@
 //
 // Batches are cut from one pool of samples and never repeat within a pass over it, so that a row is
 // in a cache only because the distribution makes it hot. The backward follows an untimed forward of
-// its batch, as in training. Every result is checked once before it is timed. Counters: ns per
-// lookup or sample; `of_random_lines`: distinct lines moved from or to tables and states, over the
-// lines that the same threads read from random places of the same memory in the same time. It
-// passes 1 where hot rows stay in a cache.
+// its batch, as in training. Every result is checked once before it is timed.
+//
+// Counters: ns per lookup or sample; GB/s of table lines: those of every lookup in the forward,
+// those of every distinct row and its state in the backward; `of_random_lines`: the same lines over
+// those that as many threads read from random places of the same memory. It passes 1 where hot rows
+// stay in a cache or a row has several lines.
 
 #include <benchmark/benchmark.h>
 #include <omp.h>
@@ -19,6 +21,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <string>
