@@ -9,9 +9,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
-#include "gnomon/base/text_table.h"
 #include "gnomon/base/statistics.h"
+#include "gnomon/base/text_table.h"
 
 namespace gnomon {
 
@@ -105,6 +106,10 @@ std::string Verdict(const CodesignReport& report) {
     text += fmt::format("the plan reaches {:.2f} times the direct port's samples/s, predicted\n",
                         p.speedup_predicted);
   }
+  text += fmt::format(
+      "to the same quality it is predicted {:.1f} times as fast, since samples to quality grow "
+      "with the batch (critical batch: the model file)\n",
+      p.speedup_to_quality_predicted);
   if (report.native_is_direct())
     text += fmt::format("{} is {}'s fastest native dtype already: no gain comes from changing it\n",
                         Name(p.direct_port.recipe.dtype), p.target);
@@ -112,8 +117,10 @@ std::string Verdict(const CodesignReport& report) {
 }
 
 std::string ArmsText(const CodesignReport& report) {
-  TextTable table({"arm", "step predicted", "step measured", "error", "samples/s predicted",
-                   "samples/s measured", "normalized entropy", "memory predicted"});
+  const bool ran = report.measured.has_value();
+  TextTable table({"arm", "step predicted", "step measured", "error",
+                   ran ? "samples/s measured" : "samples/s predicted", "normalized entropy",
+                   "memory predicted"});
   std::string recipes;
   for (const auto& [name, arm] : Arms(report)) {
     const train::ArmResult* measured = report.Measured(name);
@@ -121,11 +128,9 @@ std::string ArmsText(const CodesignReport& report) {
         {std::string(name), Show(arm->cost.time),
          measured ? Show(measured->step_time) + " ± " + Show(measured->step_spread) : "-",
          measured ? fmt::format("{:+.1f}%", 100 * (arm->cost.time / measured->step_time - 1)) : "-",
-         Significant(arm->cost.samples_per_second),
-         measured ? Significant(measured->samples_per_second) : "-",
+         Significant(measured ? measured->samples_per_second : arm->cost.samples_per_second),
          measured ? EntropyText(measured->normalized_entropy) : "-",
-         arm->refused ? Show(arm->cost.memory.total()) + " (does not fit)"
-                      : Show(arm->cost.memory.total())});
+         Show(arm->cost.memory.total()) + (arm->refused ? " (does not fit)" : "")});
     recipes += fmt::format("  {:<13} {}\n", name, RecipeText(arm->recipe));
     for (const std::string& note : arm->notes) recipes += fmt::format("  {:<13} ({})\n", "", note);
   }
@@ -134,28 +139,49 @@ std::string ArmsText(const CodesignReport& report) {
 
 std::string LeversText(const CodesignResult& result) {
   if (result.levers.empty()) return "no lever changes anything: the direct port is the plan\n";
-  std::string text = "levers, predicted samples/s over the direct port's:\n";
-  TextTable table({"lever", "from", "to", "alone", "together so far", "risk", "source"});
+  std::string text =
+      "levers, predicted samples/s over the direct port's (risks and sources: --json or "
+      "--report):\n";
+  TextTable table({"lever", "from", "to", "alone", "together so far"});
   for (const LeverGain& lever : result.levers)
     table.Row({lever.name, lever.from, lever.to, fmt::format("{:.2f}x", lever.gain),
-               fmt::format("{:.2f}x", lever.cumulative), lever.risk.empty() ? "none" : lever.risk,
-               lever.source});
+               fmt::format("{:.2f}x", lever.cumulative)});
   return text + table.Text();
 }
 
+/// One row a term, one column an arm.
 std::string TermsText(const CodesignReport& report) {
-  std::string text = "where the step goes, predicted:\n";
-  TextTable table({"arm", "term", "predicted", "share"});
-  for (const auto& [name, arm] : Arms(report))
+  const std::vector<NamedArm> arms = Arms(report);
+  std::vector<std::string> header = {"term"}, names;
+  for (const auto& [name, arm] : arms) {
+    header.emplace_back(name);
     for (const Term& term : arm->cost.terms)
-      table.Row({std::string(name), term.name, Show(term.time),
-                 fmt::format("{:.0f}%", 100 * (term.time / arm->cost.time))});
-  return text + table.Text();
+      if (std::find(names.begin(), names.end(), term.name) == names.end())
+        names.push_back(term.name);
+  }
+  TextTable table(header);
+  for (const std::string& term_name : names) {
+    std::vector<std::string> row = {term_name};
+    for (const auto& [name, arm] : arms) {
+      const auto& terms = arm->cost.terms;
+      const auto term = std::find_if(terms.begin(), terms.end(),
+                                     [&](const Term& t) { return t.name == term_name; });
+      row.push_back(term == terms.end() ? "-"
+                                        : fmt::format("{} ({:.0f}%)", Show(term->time),
+                                                      100 * (term->time / arm->cost.time)));
+    }
+    table.Row(std::move(row));
+  }
+  return "where the step goes, predicted:\n" + table.Text();
 }
+
+/// More than these the reader does not act on at once; JSON has them all.
+constexpr size_t kNextShown = 3;
 
 std::string NextText(const CodesignReport& report) {
   std::string text;
-  for (const NextStep& step : report.prediction.next)
+  const std::vector<NextStep>& next = report.prediction.next;
+  for (const NextStep& step : std::span(next).first(std::min(kNextShown, next.size())))
     text +=
         fmt::format("next: {} (at most {:.2f}x, predicted): {}\n", step.what, step.gain, step.why);
   if (!report.measured)
