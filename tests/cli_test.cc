@@ -193,4 +193,26 @@ TEST_F(Cli, MeasuredFilesThatCannotBeReadAreRefusedWithTheirPlace) {
   EXPECT_THAT(nan.err, HasSubstr("nan.csv:2:"));
 }
 
+TEST_F(Cli, TheMainJobRunsOnTheRealCriteoSample) {
+  const fs::path sample = fs::path(GNOMON_SOURCE_DIR) / "../shared/data/criteo_sample.tsv";
+  if (!fs::exists(sample)) GTEST_SKIP() << "no Criteo sample at " << sample;
+  if (Run("codesign dlrm_kaggle --from h100 --to host --run --data absent.tsv").code == 3)
+    GTEST_SKIP() << "the trainer is not built here";
+  const Outcome run =
+      Run(fmt::format("codesign dlrm_kaggle --from h100 --to host --run --data '{}' --batch 32 "
+                      "--max-table-rows 1000 "
+                      "--budget 1 --seeds 1 --report report.html --json",
+                      sample.string()));
+  ASSERT_THAT(run.code, ::testing::AnyOf(0, 1)) << run.err;  // 1: no faster on a busy machine
+  const auto json = nlohmann::json::parse(run.out);
+  for (const char* arm : {"direct_port", "plan"}) {
+    EXPECT_GT(json[arm]["predicted_us"], 0) << arm;
+    EXPECT_GT(json[arm]["measured_us"], 0) << arm;
+    EXPECT_GT(json["normalized_entropy"][arm], 0) << arm;
+  }
+  EXPECT_GT(json["speedup_measured"], 0);
+  EXPECT_THAT(Slurp(folder_ / "report.html"),
+              AllOf(HasSubstr("<!doctype html>"), HasSubstr("measured")));
+}
+
 }  // namespace

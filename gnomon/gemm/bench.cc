@@ -2,9 +2,10 @@
 //
 //   ratio = median time of the faster library / median time of the pick
 //
-// Rounds interleave the contestants, so that a slow spell hits all; each contestant's result is checked
-// once; all use the same number of threads and warm caches (gemm/timing.h). Selection itself is not in the
-// pick's time: it is done once a shape and costs microseconds (families/cpu/select_bench.cc).
+// Rounds interleave the contestants, so that a slow spell hits all; each contestant's result is
+// checked once; all use the same number of threads and warm caches (gemm/timing.h). Selection
+// itself is not in the pick's time: it is done once a shape and costs microseconds
+// (families/cpu/select_bench.cc).
 
 #include "gnomon/gemm/bench.h"
 
@@ -50,11 +51,11 @@ Result<BenchRow> BenchShape(const Device& device, const KernelRunner& runner, co
   contestants.push_back(
       {"the pick", [&] { return runner.Run(problem, picks[0].config, a, b, c); }, {}});
   for (const std::unique_ptr<VendorBlas>& library : libraries)
-    contestants.push_back({library->name(), [&problem, &library, a, b, c] {
-                             return library->Sgemm(problem, a, b, c);
-                           }, {}});
-  for (Contestant& contestant : contestants)
-    GNOMON_TRY(CheckOnce(contestant, problem, operands));
+    contestants.push_back(
+        {library->name(),
+         [&problem, &library, a, b, c] { return library->Sgemm(problem, a, b, c); },
+         {}});
+  for (Contestant& contestant : contestants) GNOMON_TRY(CheckOnce(contestant, problem, operands));
   for (int round = 0; round < options.rounds; ++round) {
     for (Contestant& contestant : contestants) {
       GNOMON_TRY(contestant.samples.Take(contestant.call, Microseconds(options.min_sample_us)));
@@ -78,7 +79,8 @@ Result<BenchRow> BenchShape(const Device& device, const KernelRunner& runner, co
 }  // namespace
 
 Result<BenchResult> BenchAgainstVendor(const Device& device, const KernelRunner& runner,
-                                       const std::vector<Shape>& shapes, const BenchOptions& options) {
+                                       const std::vector<Shape>& shapes,
+                                       const BenchOptions& options) {
   constexpr double kGflop = 1e9;
   GNOMON_ASSIGN(const auto libraries, LoadVendorBlas());
   BenchResult result;

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Bench: the pick against the better of the vendor's BLAS libraries on the present machine, interleaved
+/// Bench: the pick against the better of the vendor's BLAS libraries on the present machine,
+/// interleaved
 /// (`gnomon gemm bench`).
 
 #include <functional>
@@ -21,9 +22,9 @@ struct BenchOptions {
 
 struct BenchRow {
   Shape shape;
-  std::string config;         ///< of the pick
-  Seconds predicted, pick;    ///< `pick` and `vendor` are measured
-  Seconds vendor;             ///< of the faster library
+  std::string config;       ///< of the pick
+  Seconds predicted, pick;  ///< `pick` and `vendor` are measured
+  Seconds vendor;           ///< of the faster library
   std::string vendor_name;
   double ratio() const { return vendor / pick; }  ///< above 1: ours is faster
 };
@@ -36,6 +37,7 @@ struct BenchResult {
 
 /// fp32 only: BLAS has no bf16 of its own. Error: no vendor library here (names the packages).
 Result<BenchResult> BenchAgainstVendor(const Device& device, const KernelRunner& runner,
-                                       const std::vector<Shape>& shapes, const BenchOptions& options);
+                                       const std::vector<Shape>& shapes,
+                                       const BenchOptions& options);
 
 }  // namespace gnomon

@@ -1,12 +1,14 @@
 // Sets predictions against measurements, row by row and shape by shape.
 //
 //   error  = |predicted / measured − 1|          per row: median and 90th percentile
-//   regret = best measured / measured of the pick, the pick being the least predicted of the configs timed
-//   rank   = Spearman's correlation of predicted and measured times (ties share their mean rank)
+//   regret = best measured / measured of the pick, the pick being the least predicted of the
+//   configs timed rank   = Spearman's correlation of predicted and measured times (ties share their
+//   mean rank)
 //
-// A regret needs losers: shapes with one timed config of a family give none. The pick is made among the
-// timed configs only, as nothing else could be looked up. Percentiles of regret are the low ones (bad
-// picks). Rows of families that we do not model leave their figures empty rather than zero.
+// A regret needs losers: shapes with one timed config of a family give none. The pick is made among
+// the timed configs only, as nothing else could be looked up. Percentiles of regret are the low
+// ones (bad picks). Rows of families that we do not model leave their figures empty rather than
+// zero.
 
 #include "gnomon/gemm/evaluate.h"
 
@@ -103,8 +105,9 @@ PickOnShape PickOf(const std::vector<Pair>& pairs, double& top4) {
   for (const Pair& pair : pairs) order.push_back(&pair);
   std::stable_sort(order.begin(), order.end(),
                    [](const Pair* a, const Pair* b) { return a->predicted < b->predicted; });
-  const Pair& best = *std::min_element(
-      pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.measured < b.measured; });
+  const Pair& best =
+      *std::min_element(pairs.begin(), pairs.end(),
+                        [](const Pair& a, const Pair& b) { return a.measured < b.measured; });
   double first_four = order[0]->measured;
   for (size_t i = 1; i < std::min(kTop, order.size()); ++i)
     first_four = std::min(first_four, order[i]->measured);
@@ -162,21 +165,21 @@ void EvaluateFamilyChoice(const std::map<std::string, ByFamily>& shapes,
     if (by_family.size() < 2 || !ours) continue;
     std::map<std::string, FamilyTime> times;
     for (const auto& [family, pairs] : by_family) {
-      const Pair& first = *std::min_element(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) {
-        return a.predicted < b.predicted;
-      });
+      const Pair& first =
+          *std::min_element(pairs.begin(), pairs.end(),
+                            [](const Pair& a, const Pair& b) { return a.predicted < b.predicted; });
       times[family] = {first.measured, first.predicted};
     }
     contested.push_back(std::move(times));
   }
   if (contested.empty()) return;
   for (const auto& times : contested) {
-    const auto fastest = std::min_element(times.begin(), times.end(), [](const auto& a, const auto& b) {
-      return a.second.measured < b.second.measured;
-    });
-    const auto chosen = std::min_element(times.begin(), times.end(), [](const auto& a, const auto& b) {
-      return a.second.predicted < b.second.predicted;
-    });
+    const auto fastest = std::min_element(
+        times.begin(), times.end(),
+        [](const auto& a, const auto& b) { return a.second.measured < b.second.measured; });
+    const auto chosen = std::min_element(
+        times.begin(), times.end(),
+        [](const auto& a, const auto& b) { return a.second.predicted < b.second.predicted; });
     picked.push_back(fastest->second.measured / chosen->second.measured);
     for (const auto& [family, time] : times)
       single[family].push_back(fastest->second.measured / time.measured);

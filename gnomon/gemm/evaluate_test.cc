@@ -23,11 +23,13 @@ std::vector<Measurement> Rows(const std::string& body) {
 
 std::string Row(int m, const std::string& config, double us, const std::string& family = "toy",
                 const std::string& device = "fixed-avx512") {
-  return fmt::format("{},{},fp32,fp32,nt,{},8,8,1,,,,,,,,{},hand made,{}\n", device, family, m, us, config);
+  return fmt::format("{},{},fp32,fp32,nt,{},8,8,1,,,,,,,,{},hand made,{}\n", device, family, m, us,
+                     config);
 }
 
 TEST(Evaluate, GivesTheRegretOfThePickOverTimedLosers) {
-  // Shape 1: the pick c1 is best. Shape 2: c1 takes 20 where c5 takes 5; c3 (10) is in the first four.
+  // Shape 1: the pick c1 is best. Shape 2: c1 takes 20 where c5 takes 5; c3 (10) is in the first
+  // four.
   const auto rows = Rows(Row(1, "c1", 10) + Row(1, "c2", 40) + Row(2, "c1", 20) + Row(2, "c2", 25) +
                          Row(2, "c3", 10) + Row(2, "c4", 30) + Row(2, "c5", 5));
   const ToyFamily toy = Toy();

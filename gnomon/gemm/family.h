@@ -1,7 +1,8 @@
 #pragma once
 
-/// Family: a set of kernels with a config space. The family says which configs are legal for a problem on
-/// a device (an infeasible one is never enumerated) and how long each takes; gemm/select.h only compares.
+/// Family: a set of kernels with a config space. The family says which configs are legal for a
+/// problem on a device (an infeasible one is never enumerated) and how long each takes;
+/// gemm/select.h only compares.
 
 #include <array>
 #include <cstdint>
@@ -17,8 +18,8 @@
 
 namespace gnomon {
 
-/// One way to do a problem: the family's parameters by position. A plain value, so that thousands can be
-/// enumerated without an allocation each; families give the positions names.
+/// One way to do a problem: the family's parameters by position. A plain value, so that thousands
+/// can be enumerated without an allocation each; families give the positions names.
 struct Config {
   std::array<std::int32_t, 16> value{};
   friend bool operator==(const Config&, const Config&) = default;
@@ -40,8 +41,8 @@ class Family {
   virtual Prediction Predict(const Device& device, const Problem& problem,
                              const Config& config) const = 0;
 
-  /// Enumerate and PredictTime in one go: `seconds[i]` is the time of `configs[i]`. A family whose facts can
-  /// be hoisted out of the loop over configs overrides this; `select` prices through it.
+  /// Enumerate and PredictTime in one go: `seconds[i]` is the time of `configs[i]`. A family whose
+  /// facts can be hoisted out of the loop over configs overrides this; `select` prices through it.
   virtual Status Price(const Device& device, const Problem& problem, int units,
                        std::vector<Config>& configs, std::vector<double>& seconds) const;
 

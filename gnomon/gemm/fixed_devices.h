@@ -23,7 +23,8 @@ inline Device FixedCpu(int vector_bits = 512) {
   d.vector_registers = vector_bits == 512 ? 32 : 16;
   d.fma_latency_cycles = 4;
   using Scope = MemoryLevel::Scope;
-  const auto level = [](std::string name, Scope scope, double capacity, double unit_rate, double ns) {
+  const auto level = [](std::string name, Scope scope, double capacity, double unit_rate,
+                        double ns) {
     MemoryLevel out;
     out.name = std::move(name);
     out.scope = scope;
@@ -33,7 +34,8 @@ inline Device FixedCpu(int vector_bits = 512) {
     out.latency = {ns * 1e-9};
     return out;
   };
-  d.memory = {level("l1", Scope::kUnit, 48 * kKib, 250, 2), level("l2", Scope::kUnit, 2048 * kKib, 100, 5),
+  d.memory = {level("l1", Scope::kUnit, 48 * kKib, 250, 2),
+              level("l2", Scope::kUnit, 2048 * kKib, 100, 5),
               level("llc", Scope::kDevice, 32 * 1024 * kKib, 20, 30),
               level("dram", Scope::kDevice, 16 * 1024 * 1024 * kKib, 10, 100)};
   d.memory.back().bandwidth = {15 * kGb};

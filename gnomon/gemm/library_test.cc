@@ -25,7 +25,8 @@ double Sum(const Prediction& prediction) {
 }
 
 TEST(Library, TermsAddUpToTheTime) {
-  for (const auto& [device, dtype] : {std::pair{FixedGpu(), DType::kBf16}, {FixedCpu(), DType::kFp32}}) {
+  for (const auto& [device, dtype] :
+       {std::pair{FixedGpu(), DType::kBf16}, {FixedCpu(), DType::kFp32}}) {
     for (const std::int64_t m : {1, 17, 2048, 65536}) {
       for (const std::int64_t k : {1, 13, 4096}) {
         const Prediction p = PredictLibrary(device, Gemm(m, 512, k, dtype), 0);

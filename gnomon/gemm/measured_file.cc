@@ -1,6 +1,7 @@
-// The file under a sweep. Each shape's rows are appended with one write and an fsync; the header comes with
-// the first of them. A kill can therefore leave only a torn last line (no newline at its end): Open cuts it
-// off. Anything else that does not parse is the user's file, and is refused with its place, not mended.
+// The file under a sweep. Each shape's rows are appended with one write and an fsync; the header
+// comes with the first of them. A kill can therefore leave only a torn last line (no newline at its
+// end): Open cuts it off. Anything else that does not parse is the user's file, and is refused with
+// its place, not mended.
 
 #include "gnomon/gemm/measured_file.h"
 
@@ -86,7 +87,8 @@ Status MeasuredFile::Append(const std::vector<Measurement>& rows) {
     if (step < 0 && errno == EINTR) continue;
     if (step <= 0) {
       const Error fault = SystemFault("cannot append", path_);
-      if (ftruncate(descriptor_, size_) != 0) return SystemFault("cannot undo a part-written row", path_);
+      if (ftruncate(descriptor_, size_) != 0)
+        return SystemFault("cannot undo a part-written row", path_);
       return fault;
     }
     written += static_cast<size_t>(step);

@@ -1,7 +1,7 @@
 #pragma once
 
-/// A measured CSV that grows while a sweep runs: rows are on the disk before the next shape starts, and a
-/// file that a kill left with a torn last line is taken up again.
+/// A measured CSV that grows while a sweep runs: rows are on the disk before the next shape starts,
+/// and a file that a kill left with a torn last line is taken up again.
 
 #include <string>
 #include <unordered_set>
@@ -22,7 +22,8 @@ class MeasuredFile {
 
   /// True where a row of the same device, family, problem and config stands in the file.
   bool Has(const Measurement& row) const;
-  /// Writes the rows behind one another and waits for the disk. A failed write leaves the file as before.
+  /// Writes the rows behind one another and waits for the disk. A failed write leaves the file as
+  /// before.
   Status Append(const std::vector<Measurement>& rows);
 
  private:

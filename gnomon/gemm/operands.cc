@@ -2,11 +2,12 @@
 //
 //   r = C·x  must equal  A·(B·x)   within  kTolerance · u · sqrt(k) · sqrt(Σ|x|²) · magnitude
 //
-// A full reference GEMM in fp64 would cost more than the whole sweep; Freivalds' check costs one pass over
-// C and still sees each element: x has no zeros and no two equal values, so a lost term, a stale value, or
-// two exchanged columns change the sum. Rounding errors of a dot product of k terms grow with sqrt(k) when
-// they are independent; u is the unit roundoff of the accumulation (fp32) or of the stored result.
-// Left out: element-wise bounds, which the kernels' own tests check against an fp64 oracle.
+// A full reference GEMM in fp64 would cost more than the whole sweep; Freivalds' check costs one
+// pass over C and still sees each element: x has no zeros and no two equal values, so a lost term,
+// a stale value, or two exchanged columns change the sum. Rounding errors of a dot product of k
+// terms grow with sqrt(k) when they are independent; u is the unit roundoff of the accumulation
+// (fp32) or of the stored result. Left out: element-wise bounds, which the kernels' own tests check
+// against an fp64 oracle.
 
 #include "gnomon/gemm/operands.h"
 
@@ -65,7 +66,8 @@ double CheckVector(std::int64_t column) {
 constexpr size_t kLineBytes = 64;
 
 size_t Lines(std::int64_t elements, DType dtype) {
-  return (static_cast<size_t>(elements) * static_cast<size_t>(SizeOf(dtype)) + kLineBytes - 1) / kLineBytes;
+  return (static_cast<size_t>(elements) * static_cast<size_t>(SizeOf(dtype)) + kLineBytes - 1) /
+         kLineBytes;
 }
 
 }  // namespace
@@ -86,7 +88,8 @@ Result<Operands> Operands::Make(const Problem& problem) {
   out.b_.resize(Lines(size_b, problem.dtype));
   out.c_.resize(Lines(problem.batch * problem.m * problem.LeadingC(), problem.dtype_out));
   for (std::int64_t i = 0; i < size_a; ++i)
-    Store(out.a_.data(), problem.dtype, i, static_cast<float>(ValueAt(static_cast<std::uint64_t>(i))));
+    Store(out.a_.data(), problem.dtype, i,
+          static_cast<float>(ValueAt(static_cast<std::uint64_t>(i))));
   for (std::int64_t i = 0; i < size_b; ++i)
     Store(out.b_.data(), problem.dtype, i,
           static_cast<float>(ValueAt(static_cast<std::uint64_t>(i) ^ 0xA5A5A5A5u)));
@@ -101,7 +104,8 @@ Result<Operands> Operands::Make(const Problem& problem) {
     for (std::int64_t r = 0; r < rows_b; ++r) {
       for (std::int64_t s = 0; s < (problem.b_transposed() ? k : n); ++s) {
         const double value = Load(out.b_.data(), problem.dtype, b0 + r * problem.LeadingB() + s);
-        const std::int64_t kk = problem.b_transposed() ? s : r, column = problem.b_transposed() ? r : s;
+        const std::int64_t kk = problem.b_transposed() ? s : r,
+                           column = problem.b_transposed() ? r : s;
         bx[static_cast<size_t>(kk)] += value * CheckVector(column);
       }
     }
@@ -110,13 +114,14 @@ Result<Operands> Operands::Make(const Problem& problem) {
     for (std::int64_t r = 0; r < rows_a; ++r) {
       for (std::int64_t s = 0; s < (problem.a_transposed() ? m : k); ++s) {
         const double value = Load(out.a_.data(), problem.dtype, a0 + r * problem.LeadingA() + s);
-        const std::int64_t row = problem.a_transposed() ? s : r, kk = problem.a_transposed() ? r : s;
+        const std::int64_t row = problem.a_transposed() ? s : r,
+                           kk = problem.a_transposed() ? r : s;
         out.expected_[first + static_cast<size_t>(row)] += value * bx[static_cast<size_t>(kk)];
       }
     }
   }
-  // |a|, |b| ≤ 1, x < 1.5: an element's rounding error is below about u·sqrt(k)·sqrt(k) = u·k in the
-  // worst of usual cases (partial sums reach sqrt(k)); rows add n of them as sqrt(n).
+  // |a|, |b| ≤ 1, x < 1.5: an element's rounding error is below about u·sqrt(k)·sqrt(k) = u·k in
+  // the worst of usual cases (partial sums reach sqrt(k)); rows add n of them as sqrt(n).
   constexpr double kSafety = 4;
   const double unit = problem.dtype_out == DType::kBf16 ? 0x1p-8 : 0x1p-23;
   const double accumulate = 0x1p-23 * static_cast<double>(k);
@@ -140,9 +145,10 @@ Status Operands::Check() const {
       sum += Load(c_.data(), problem_.dtype_out, row * problem_.LeadingC() + j) * CheckVector(j);
     const double expected = expected_[static_cast<size_t>(row)];
     if (!(std::abs(sum - expected) <= tolerance_[static_cast<size_t>(row)]))
-      return Fault(fmt::format("row {} of C is wrong: C·x is {:.6g}, A·(B·x) is {:.6g}, allowed "
-                               "difference {:.2g}",
-                               row, sum, expected, tolerance_[static_cast<size_t>(row)]));
+      return Fault(
+          fmt::format("row {} of C is wrong: C·x is {:.6g}, A·(B·x) is {:.6g}, allowed "
+                      "difference {:.2g}",
+                      row, sum, expected, tolerance_[static_cast<size_t>(row)]));
   }
   return Done{};
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Operands of a GEMM for timing and checking: values that every run repeats, a poisoned result, and a
-/// check of the whole result that costs no second GEMM.
+/// Operands of a GEMM for timing and checking: values that every run repeats, a poisoned result,
+/// and a check of the whole result that costs no second GEMM.
 
 #include <cstdint>
 #include <string>

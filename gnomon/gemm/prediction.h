@@ -22,7 +22,8 @@ struct Term {
 struct Prediction {
   Seconds time;
   Bound bound = Bound::kCompute;
-  double relative_error = 0;  ///< expected |predicted/measured − 1|, from `gemm evaluate` of the family
+  double relative_error =
+      0;  ///< expected |predicted/measured − 1|, from `gemm evaluate` of the family
   std::vector<Term> terms;
 };
 

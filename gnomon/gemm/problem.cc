@@ -24,8 +24,8 @@ double Span(std::int64_t rows, std::int64_t leading, std::int64_t batch) {
   return static_cast<double>(rows) * static_cast<double>(leading) * static_cast<double>(batch);
 }
 
-Status CheckOperand(std::string_view name, std::int64_t rows, std::int64_t row, std::int64_t leading,
-                    std::int64_t batch) {
+Status CheckOperand(std::string_view name, std::int64_t rows, std::int64_t row,
+                    std::int64_t leading, std::int64_t batch) {
   constexpr double kMaxElements = 4611686018427387904.0;  // 2^62: offsets stay inside int64
   if (leading < row)
     return BadInput(fmt::format("ld{} is {}, below the {} elements of a stored row; it must be at "

@@ -35,8 +35,8 @@ struct Problem {
   std::int64_t LeadingB() const { return ldb ? ldb : (b_transposed() ? k : n); }
   std::int64_t LeadingC() const { return ldc ? ldc : n; }
 
-  Flops flops() const;    ///< 2·m·n·k·batch, in double: never overflows
-  Bytes bytes() const;    ///< each operand moved once
+  Flops flops() const;       ///< 2·m·n·k·batch, in double: never overflows
+  Bytes bytes() const;       ///< each operand moved once
   std::string Text() const;  ///< "2048x512x13 nt fp32"
 };
 

@@ -2,10 +2,11 @@
 //
 //   Select = the `top` least PredictTime over every family's Enumerate
 //
-// Families enumerate only what is legal, so there is nothing to reject here. Equal times keep the order of
-// enumeration: the same call gives the same pick on every machine. A family that has no kernel for the
-// problem is passed over; only when none has one is it an error, and then every family's reason is given.
-// No cache: a call costs what its pricing costs (gnomon/families/cpu/select_bench.cc measures it).
+// Families enumerate only what is legal, so there is nothing to reject here. Equal times keep the
+// order of enumeration: the same call gives the same pick on every machine. A family that has no
+// kernel for the problem is passed over; only when none has one is it an error, and then every
+// family's reason is given. No cache: a call costs what its pricing costs
+// (gnomon/families/cpu/select_bench.cc measures it).
 
 #include "gnomon/gemm/select.h"
 

@@ -17,6 +17,7 @@ struct Pick {
 /// The `top` fastest over the families, fastest first; deterministic (ties: enumeration order).
 /// `units` limits cores, CUs or SMs (0: all). Error: no family can do the problem.
 Result<std::vector<Pick>> Select(const Device& device, const Problem& problem,
-                                 std::span<const Family* const> families, int units = 0, int top = 1);
+                                 std::span<const Family* const> families, int units = 0,
+                                 int top = 1);
 
 }  // namespace gnomon

@@ -1,8 +1,8 @@
 // Reads and writes the two CSV formats of GEMMs: shapes to do, and measurements made.
 //
-// Columns are found by name, so their order is free and further columns may stand beside them. Every
-// refusal names path:line:column, the value, and what would be valid. A measured row without a layout
-// (profiler traces do not record it) is read as nt and marked.
+// Columns are found by name, so their order is free and further columns may stand beside them.
+// Every refusal names path:line:column, the value, and what would be valid. A measured row without
+// a layout (profiler traces do not record it) is read as nt and marked.
 
 #include "gnomon/gemm/shapes.h"
 
@@ -71,7 +71,8 @@ Status ReadDType(const CsvTable& table, const CsvTable::Row& row, int column, DT
   return Done{};
 }
 
-// Formats that public measurements name and we have no type for: their rows are read, not predicted.
+// Formats that public measurements name and we have no type for: their rows are read, not
+// predicted.
 bool IsForeignFormat(std::string_view text) {
   constexpr std::array<std::string_view, 3> kForeign = {"fp4", "fp6", "nvfp4"};
   return std::find(kForeign.begin(), kForeign.end(), text) != kForeign.end();
@@ -124,8 +125,7 @@ Result<std::vector<Measurement>> MeasurementsOf(const CsvTable& table) {
     if (!Cell(row, dtype_out).empty())
       GNOMON_TRY(ReadDType(table, row, dtype_out, out.problem.dtype_out));
     out.layout_stated = !Cell(row, sides.layout).empty();
-    if (out.layout_stated)
-      GNOMON_TRY(ReadLayout(table, row, sides.layout, out.problem.layout));
+    if (out.layout_stated) GNOMON_TRY(ReadLayout(table, row, sides.layout, out.problem.layout));
     GNOMON_TRY(ReadSides(table, row, sides, out.problem));
     GNOMON_TRY(ReadOptional(table, row, "tile_m", out.tile_m));
     GNOMON_TRY(ReadOptional(table, row, "tile_n", out.tile_n));
@@ -166,13 +166,29 @@ Result<std::vector<Measurement>> ParseMeasurements(std::string_view text, std::s
 
 std::string MeasurementLine(const Measurement& row) {
   const Problem& p = row.problem;
-  const auto number = [](std::int64_t value) { return value ? fmt::to_string(value) : std::string(); };
+  const auto number = [](std::int64_t value) {
+    return value ? fmt::to_string(value) : std::string();
+  };
   const std::array<std::string, 19> cells = {
-      row.device, row.family, std::string(Name(p.dtype)), std::string(Name(p.dtype_out)),
+      row.device,
+      row.family,
+      std::string(Name(p.dtype)),
+      std::string(Name(p.dtype_out)),
       row.layout_stated ? std::string(Name(p.layout)) : std::string(),
-      fmt::to_string(p.m), fmt::to_string(p.n), fmt::to_string(p.k), fmt::to_string(p.batch),
-      number(row.tile_m), number(row.tile_n), number(row.tile_k), "", "", "",
-      number(row.split_k), fmt::format("{:.6g}", row.us), row.source, row.config};
+      fmt::to_string(p.m),
+      fmt::to_string(p.n),
+      fmt::to_string(p.k),
+      fmt::to_string(p.batch),
+      number(row.tile_m),
+      number(row.tile_n),
+      number(row.tile_k),
+      "",
+      "",
+      "",
+      number(row.split_k),
+      fmt::format("{:.6g}", row.us),
+      row.source,
+      row.config};
   return CsvLine(cells);
 }
 

@@ -11,8 +11,8 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Shapes, ReadNamesAndSides) {
-  const auto shapes =
-      ParseShapes("name,layout,m,n,k,batch\na,nt,2048,512,13,1\nb,tn,3,4,5,2\n", "s.csv", DType::kBf16);
+  const auto shapes = ParseShapes("name,layout,m,n,k,batch\na,nt,2048,512,13,1\nb,tn,3,4,5,2\n",
+                                  "s.csv", DType::kBf16);
   ASSERT_TRUE(shapes.ok()) << shapes.error().Text();
   ASSERT_EQ(shapes->size(), 2u);
   EXPECT_EQ((*shapes)[1].name, "b");
@@ -46,7 +46,8 @@ TEST(Measurements, ALineReadsBackAsItself) {
   row.us = 1.25;
   row.source = "a, with a comma";
   row.config = "c1";
-  const auto rows = ParseMeasurements(std::string(kMeasuredHeader) + "\n" + MeasurementLine(row), "m.csv");
+  const auto rows =
+      ParseMeasurements(std::string(kMeasuredHeader) + "\n" + MeasurementLine(row), "m.csv");
   ASSERT_TRUE(rows.ok()) << rows.error().Text();
   ASSERT_EQ(rows->size(), 1u);
   const Measurement& back = (*rows)[0];

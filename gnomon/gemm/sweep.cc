@@ -2,11 +2,11 @@
 //
 //   us(config) = median over interleaved rounds of (time of back-to-back calls / calls)
 //
-// Each config runs once over a poisoned C and its whole result is checked before it is timed. Rounds go
-// through the configs in turn, so that a slow spell of the machine falls on all of them alike. A config
-// far behind the best after three rounds keeps what it has: its exact time decides nothing. The few
-// fastest get more rounds, since the regret of a pick rests on them.
-// Cache policy: warm (gemm/timing.h). A shape's rows are appended together; a rerun skips what is there.
+// Each config runs once over a poisoned C and its whole result is checked before it is timed.
+// Rounds go through the configs in turn, so that a slow spell of the machine falls on all of them
+// alike. A config far behind the best after three rounds keeps what it has: its exact time decides
+// nothing. The few fastest get more rounds, since the regret of a pick rests on them. Cache policy:
+// warm (gemm/timing.h). A shape's rows are appended together; a rerun skips what is there.
 
 #include "gnomon/gemm/sweep.h"
 
@@ -32,8 +32,8 @@ struct Candidate {
   double Time() const { return samples.Time().value; }
 };
 
-Status Sample(const KernelRunner& runner, const Problem& problem, Operands& operands, Seconds at_least,
-              Candidate& candidate) {
+Status Sample(const KernelRunner& runner, const Problem& problem, Operands& operands,
+              Seconds at_least, Candidate& candidate) {
   const TimedCall call = [&] {
     return runner.Run(problem, candidate.config, operands.a(), operands.b(), operands.c());
   };
@@ -96,7 +96,8 @@ Status TimeShape(const KernelRunner& runner, const Problem& problem, const Sweep
 
 // The configs of a shape that have no row yet.
 Result<std::vector<Candidate>> Missing(const Device& device, const KernelRunner& runner,
-                                       const Problem& problem, int units, const MeasuredFile& file) {
+                                       const Problem& problem, int units,
+                                       const MeasuredFile& file) {
   std::vector<Config> configs;
   GNOMON_TRY(runner.family().Enumerate(device, problem, units, configs));
   std::vector<Candidate> missing;

@@ -38,7 +38,9 @@ class ToyRunner : public KernelRunner {
     }
     return Done{};
   }
-  void Describe(const Config& config, Measurement& row) const override { row.tile_m = config.value[0]; }
+  void Describe(const Config& config, Measurement& row) const override {
+    row.tile_m = config.value[0];
+  }
 
   mutable int runs = 0;
   bool wrong = false;
@@ -70,8 +72,9 @@ class SweepTest : public testing::Test {
   void Write(const std::string& text) const { std::ofstream(Path(), std::ios::binary) << text; }
 
   static std::vector<Shape> Shapes() {
-    return ParseShapes("name,layout,m,n,k,batch\na,nt,5,7,3,1\nb,tn,4,4,4,1\nbig,nn,900,900,900,1\n", "s",
-                       DType::kFp32)
+    return ParseShapes(
+               "name,layout,m,n,k,batch\na,nt,5,7,3,1\nb,tn,4,4,4,1\nbig,nn,900,900,900,1\n", "s",
+               DType::kFp32)
         .value();
   }
   Result<SweepResult> Run() {
@@ -148,7 +151,8 @@ TEST_F(SweepTest, RefusesAWrongKernelByName) {
 }
 
 TEST_F(SweepTest, NamesAFolderThatDoesNotExist) {
-  const auto result = Sweep(FixedCpu(), runner_, Shapes(), (folder_ / "none" / "x.csv").string(), options_);
+  const auto result =
+      Sweep(FixedCpu(), runner_, Shapes(), (folder_ / "none" / "x.csv").string(), options_);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, Error::Code::kInternal);
   EXPECT_THAT(result.error().Text(), HasSubstr("none/x.csv"));

@@ -2,12 +2,12 @@
 //
 //   sample = (end − start) / calls,   calls = ⌈at_least / time of one call⌉
 //
-// A call of two microseconds is shorter than the clock and the interrupt that may hit it; back-to-back
-// calls make a sample long enough, behind one call that is not timed. A sample in which the system took a
-// core away (involuntary context switches of this process) is set aside: two threads at a barrier lose
-// milliseconds then. Medians over interleaved samples set aside what other tenants do besides.
-// Caches are warm by this policy: a call finds its operands where the call before left them, as a training
-// step finds what the operator before it wrote.
+// A call of two microseconds is shorter than the clock and the interrupt that may hit it;
+// back-to-back calls make a sample long enough, behind one call that is not timed. A sample in
+// which the system took a core away (involuntary context switches of this process) is set aside:
+// two threads at a barrier lose milliseconds then. Medians over interleaved samples set aside what
+// other tenants do besides. Caches are warm by this policy: a call finds its operands where the
+// call before left them, as a training step finds what the operator before it wrote.
 
 #include "gnomon/gemm/timing.h"
 
@@ -27,7 +27,8 @@ double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Times that a thread of this process had to give its core up; 0 where the system does not count them.
+// Times that a thread of this process had to give its core up; 0 where the system does not count
+// them.
 std::int64_t TakenAway() {
   rusage usage{};
   return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;

@@ -12,11 +12,12 @@ namespace gnomon {
 
 using TimedCall = std::function<Status()>;
 
-/// Samples of one call's time. Those in which the system took a core away count only where there is no other.
+/// Samples of one call's time. Those in which the system took a core away count only where there is
+/// no other.
 class Samples {
  public:
-  /// Adds one sample: calls back to back for about `at_least`, divided by their number; taken again, a few
-  /// times, while it is disturbed.
+  /// Adds one sample: calls back to back for about `at_least`, divided by their number; taken
+  /// again, a few times, while it is disturbed.
   Status Take(const TimedCall& call, Seconds at_least);
   bool clean() const { return !clean_.empty(); }
   bool empty() const { return clean_.empty() && disturbed_.empty(); }

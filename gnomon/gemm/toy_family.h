@@ -34,11 +34,14 @@ class ToyFamily : public Family {
     out.terms = {{"all", out.time, "toy"}};
     return out;
   }
-  std::string Print(const Config& config) const override { return fmt::format("c{}", config.value[0]); }
+  std::string Print(const Config& config) const override {
+    return fmt::format("c{}", config.value[0]);
+  }
   Result<Config> Parse(std::string_view text) const override {
     Config config;
     if (text.size() < 2 || text[0] != 'c') return BadInput("not a toy config");
-    const auto [end, error] = std::from_chars(text.data() + 1, text.data() + text.size(), config.value[0]);
+    const auto [end, error] =
+        std::from_chars(text.data() + 1, text.data() + text.size(), config.value[0]);
     if (error != std::errc() || end != text.data() + text.size() || config.value[0] < 1 ||
         config.value[0] > static_cast<std::int32_t>(times_.size()))
       return BadInput("not a toy config");

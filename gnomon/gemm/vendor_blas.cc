@@ -5,8 +5,9 @@
 //   C = A·B (row-major)  ⇔  Cᵀ = Bᵀ·Aᵀ (column-major): sgemm with B first, sides n, m, k, leading
 //   dimensions unchanged, and 'T' for an operand that is stored transposed.
 //
-// Debian installs several builds of each; the OpenMP ones are taken first, so that both libraries and our
-// kernels share threads of the same runtime. An index above 2^31 − 1 does not fit their interface.
+// Debian installs several builds of each; the OpenMP ones are taken first, so that both libraries
+// and our kernels share threads of the same runtime. An index above 2^31 − 1 does not fit their
+// interface.
 
 #include "gnomon/gemm/vendor_blas.h"
 
@@ -97,8 +98,9 @@ Result<std::vector<std::unique_ptr<VendorBlas>>> LoadVendorBlas() {
   for (const Source& source : kSources)
     if (std::unique_ptr<VendorBlas> blas = Load(source)) found.push_back(std::move(blas));
   if (found.empty())
-    return BadInput("no vendor BLAS on this machine: neither libopenblas.so.0 nor libblis.so.4 can be "
-                    "loaded. On Debian: apt-get install libopenblas0-openmp libblis4-openmp");
+    return BadInput(
+        "no vendor BLAS on this machine: neither libopenblas.so.0 nor libblis.so.4 can be "
+        "loaded. On Debian: apt-get install libopenblas0-openmp libblis4-openmp");
   return found;
 }
 

@@ -20,7 +20,8 @@ class VendorBlas {
   virtual Status Sgemm(const Problem& problem, const float* a, const float* b, float* c) const = 0;
 };
 
-/// Those that can be loaded, OpenBLAS before BLIS. Error where there is none: names the Debian packages.
+/// Those that can be loaded, OpenBLAS before BLIS. Error where there is none: names the Debian
+/// packages.
 Result<std::vector<std::unique_ptr<VendorBlas>>> LoadVendorBlas();
 
 }  // namespace gnomon

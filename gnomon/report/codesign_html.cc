@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <array>
 
+#include "gnomon/base/statistics.h"
 #include "gnomon/base/text_table.h"
 #include "gnomon/report/codesign_report.h"
-#include "gnomon/base/statistics.h"
 
 namespace gnomon {
 namespace {

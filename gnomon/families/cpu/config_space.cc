@@ -1,13 +1,16 @@
-// The config space: small enough to price in microseconds and to time in minutes, with the winners in it.
+// The config space: small enough to price in microseconds and to time in minutes, with the winners
+// in it.
 //
-//   kernels × register tiles × blocks of K × packing × loop order × split of the threads × thread counts
+//   kernels × register tiles × blocks of K × packing × loop order × split of the threads × thread
+//   counts
 //
-// Register tiles: for each width in vectors the most rows that the registers hold (MaxTileRows), as only
-// those reach the FMA peak; few rows or columns take what fits them. Cache blocks follow from the loop order
-// and the cache sizes: the operand that moves inside gets a block of half the L2, so mc and nc are not
-// dimensions of the space. Packing is offered where an operand is used more than twice, and is what the
-// kernel needs where it needs it; of two operands that need not be packed at most one is. Each side is shared out only where every thread gets a whole tile.
-// Left out: widths between the listed ones and blocks of K other than two and the whole; sweeps over the wide space
+// Register tiles: for each width in vectors the most rows that the registers hold (MaxTileRows), as
+// only those reach the FMA peak; few rows or columns take what fits them. Cache blocks follow from
+// the loop order and the cache sizes: the operand that moves inside gets a block of half the L2, so
+// mc and nc are not dimensions of the space. Packing is offered where an operand is used more than
+// twice, and is what the kernel needs where it needs it; of two operands that need not be packed at
+// most one is. Each side is shared out only where every thread gets a whole tile. Left out: widths
+// between the listed ones and blocks of K other than two and the whole; sweeps over the wide space
 // found them within the noise of their neighbours (docs/model.md).
 
 #include "gnomon/families/cpu/config_space.h"
@@ -47,8 +50,12 @@ using TileShapes = Few<TileShape, 8>;
 
 class Enumerator {
  public:
-  Enumerator(const Machine& machine, const Problem& problem, int units, std::vector<Config>& configs)
-      : d_(machine), p_(problem), units_(units), configs_(configs),
+  Enumerator(const Machine& machine, const Problem& problem, int units,
+             std::vector<Config>& configs)
+      : d_(machine),
+        p_(problem),
+        units_(units),
+        configs_(configs),
         lanes_(static_cast<std::int64_t>(machine.lanes)),
         registers_(static_cast<std::int32_t>(machine.registers)) {}
 
@@ -65,8 +72,9 @@ class Enumerator {
   }
 
  private:
-  // Counts worth trying: powers of two and all. A count is dropped when its share of the work is less than
-  // a fraction of forking, and a small count when even double of it would still be mostly work.
+  // Counts worth trying: powers of two and all. A count is dropped when its share of the work is
+  // less than a fraction of forking, and a small count when even double of it would still be mostly
+  // work.
   void Threads() {
     constexpr double kLeastShare = 0.25, kClearlyMore = 30;
     const double work = p_.flops().value / (2 * d_.lanes * d_.ports) +
@@ -113,17 +121,22 @@ class Enumerator {
     TileShapes shapes;
     const std::int64_t rows = CeilDiv(p_.m, kAmxSide), cols = CeilDiv(p_.n, kAmxSide);
     if (rows >= 2 && cols >= 2) shapes.Add({2, 2});
-    if (cols < 2 || rows > cols) shapes.Add({static_cast<std::int32_t>(std::min<std::int64_t>(kMaxAmxTiles, rows)), 1});
-    if (rows < 2 || cols > rows) shapes.Add({1, static_cast<std::int32_t>(std::min<std::int64_t>(kMaxAmxTiles, cols))});
+    if (cols < 2 || rows > cols)
+      shapes.Add({static_cast<std::int32_t>(std::min<std::int64_t>(kMaxAmxTiles, rows)), 1});
+    if (rows < 2 || cols > rows)
+      shapes.Add({1, static_cast<std::int32_t>(std::min<std::int64_t>(kMaxAmxTiles, cols))});
     return shapes;
   }
 
-  bool SplitFits(Split split, std::int32_t threads, std::int64_t row_grain, std::int64_t col_grain) const {
+  bool SplitFits(Split split, std::int32_t threads, std::int64_t row_grain,
+                 std::int64_t col_grain) const {
     constexpr std::int64_t kLeastDepth = 64;
     constexpr double kMostSums = 1 << 20;  // partial sums of a thread: 4 MiB
     switch (split) {
-      case Split::kM: return CeilDiv(p_.m, row_grain) >= threads;
-      case Split::kN: return threads > 1 && CeilDiv(p_.n, col_grain) >= threads;
+      case Split::kM:
+        return CeilDiv(p_.m, row_grain) >= threads;
+      case Split::kN:
+        return threads > 1 && CeilDiv(p_.n, col_grain) >= threads;
       case Split::kK:
         return threads > 1 && p_.k >= kLeastDepth * threads &&
                static_cast<double>(p_.m) * static_cast<double>(p_.n) <= kMostSums;
@@ -132,11 +145,12 @@ class Enumerator {
   }
 
   // Kernels under the loop nest of run_blocked.h.
-  void Blocked(Kernel kernel, const TileShapes& shapes, std::int64_t row_grain, std::int64_t col_grain,
-               std::int64_t element) {
+  void Blocked(Kernel kernel, const TileShapes& shapes, std::int64_t row_grain,
+               std::int64_t col_grain, std::int64_t element) {
     for (const std::int32_t threads : threads_) {
       for (const Split split : {Split::kM, Split::kN, Split::kK}) {
-        if (threads == 1 ? split != Split::kM : !SplitFits(split, threads, row_grain, col_grain)) continue;
+        if (threads == 1 ? split != Split::kM : !SplitFits(split, threads, row_grain, col_grain))
+          continue;
         const std::int64_t t = threads;
         const std::int64_t m = split == Split::kM ? CeilDiv(p_.m, t) : p_.m;
         const std::int64_t n = split == Split::kN ? CeilDiv(p_.n, t) : p_.n;
@@ -156,8 +170,8 @@ class Enumerator {
   }
 
   struct Local {
-    std::int64_t m, n, k;            // sides of one thread
-    std::int64_t height, width;      // of a tile, in elements
+    std::int64_t m, n, k;        // sides of one thread
+    std::int64_t height, width;  // of a tile, in elements
     std::int64_t element;
   };
 
@@ -180,7 +194,8 @@ class Enumerator {
     for (const bool pack_a : {false, true}) {
       for (const bool pack_b : {false, true}) {
         if ((pack_a ? !may_a : must_a) || (pack_b ? !may_b : must_b)) continue;
-        if (pack_a && pack_b && !must_a && !must_b) continue;  // never more than 2% ahead of packing one
+        if (pack_a && pack_b && !must_a && !must_b)
+          continue;  // never more than 2% ahead of packing one
         config.pack_a = pack_a;
         config.pack_b = pack_b;
         Loops(config, local, kc);
@@ -202,12 +217,15 @@ class Enumerator {
       config.nc = 0;
       Add(config);
     }
-    // M outside: a block of B moves past each panel of A, and packed A needs no more than a panel's block.
+    // M outside: a block of B moves past each panel of A, and packed A needs no more than a panel's
+    // block.
     if (local.m > local.height || local.n <= local.width) {
-      if (local.n <= local.width && local.m <= local.height) return;  // one tile: no order to choose
+      if (local.n <= local.width && local.m <= local.height)
+        return;  // one tile: no order to choose
       constexpr std::int64_t kPackedRows = 128;
       config.loop_n_outer = false;
-      config.mc = config.pack_a && local.m > kPackedRows ? static_cast<std::int32_t>(kPackedRows) : 0;
+      config.mc =
+          config.pack_a && local.m > kPackedRows ? static_cast<std::int32_t>(kPackedRows) : 0;
       config.nc = block(local.n, local.width);
       Add(config);
     }
@@ -238,7 +256,8 @@ class Enumerator {
         if (threads == 1 ? split != Split::kM : !SplitFits(split, threads, 1, 1)) continue;
         for (const TileShape& shape : shapes) {
           for (const bool n_outer : {true, false}) {
-            if (!n_outer && (p_.n <= shape.nr || p_.m <= shape.mr)) continue;  // one block: no order
+            if (!n_outer && (p_.n <= shape.nr || p_.m <= shape.mr))
+              continue;  // one block: no order
             GemmConfig config;
             config.kernel = Kernel::kDot;
             config.mr = shape.mr;

@@ -1,6 +1,7 @@
 #pragma once
 
-/// The config space of family `cpu`: which ways to do a problem are worth timing. Internal to the family.
+/// The config space of family `cpu`: which ways to do a problem are worth timing. Internal to the
+/// family.
 
 #include <vector>
 

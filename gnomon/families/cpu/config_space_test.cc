@@ -17,7 +17,8 @@ namespace {
 
 using testing::HasSubstr;
 
-Problem Gemm(std::int64_t m, std::int64_t n, std::int64_t k, Layout layout, DType dtype = DType::kFp32) {
+Problem Gemm(std::int64_t m, std::int64_t n, std::int64_t k, Layout layout,
+             DType dtype = DType::kFp32) {
   Problem p;
   p.m = m;
   p.n = n;
@@ -33,7 +34,8 @@ std::vector<Problem> ManyProblems(DType dtype) {
   for (const Layout layout : {Layout::kNN, Layout::kNT, Layout::kTN, Layout::kTT})
     for (const std::int64_t m : {1, 2, 5, 14, 15, 127, 4096})
       for (const std::int64_t n : {1, 13, 16, 33, 367, 1024})
-        for (const std::int64_t k : {1, 31, 256, 3456}) problems.push_back(Gemm(m, n, k, layout, dtype));
+        for (const std::int64_t k : {1, 31, 256, 3456})
+          problems.push_back(Gemm(m, n, k, layout, dtype));
   return problems;
 }
 
@@ -56,7 +58,8 @@ TEST(ConfigSpace, FitsSixteenAndThirtyTwoRegisters) {
       const std::vector<Config> configs = Space(device, problem);
       ASSERT_FALSE(configs.empty()) << problem.Text();
       for (const Config& config : configs)
-        ExpectRegistersHold(FromConfig(config), device.vector_registers, GemmFamily().Print(config));
+        ExpectRegistersHold(FromConfig(config), device.vector_registers,
+                            GemmFamily().Print(config));
     }
   }
 }
@@ -173,15 +176,17 @@ TEST(Config, ParseNamesThePlaceAndTheNearest) {
 TEST(Family, RefusesGpusAndTypesItHasNoKernelFor) {
   std::vector<Config> configs;
   EXPECT_FALSE(GemmFamily().Enumerate(FixedGpu(), Gemm(8, 8, 8, Layout::kNT), 0, configs).ok());
-  EXPECT_FALSE(
-      GemmFamily().Enumerate(FixedCpu(), Gemm(8, 8, 8, Layout::kNT, DType::kInt8), 0, configs).ok());
+  EXPECT_FALSE(GemmFamily()
+                   .Enumerate(FixedCpu(), Gemm(8, 8, 8, Layout::kNT, DType::kInt8), 0, configs)
+                   .ok());
   EXPECT_FALSE(GemmFamily().Enumerate(FixedCpu(), Gemm(0, 8, 8, Layout::kNT), 0, configs).ok());
   EXPECT_TRUE(configs.empty());
 }
 
 TEST(Family, PricesWhatItEnumerates) {
   const Device device = FixedCpu();
-  for (const Problem& problem : {Gemm(2048, 512, 13, Layout::kNT), Gemm(256, 512, 2048, Layout::kTN)}) {
+  for (const Problem& problem :
+       {Gemm(2048, 512, 13, Layout::kNT), Gemm(256, 512, 2048, Layout::kTN)}) {
     std::vector<Config> configs;
     std::vector<double> seconds;
     ASSERT_TRUE(GemmFamily().Price(device, problem, 2, configs, seconds).ok());

@@ -1,11 +1,11 @@
 // Family `cpu` as gemm/select.h sees it: the config space, prices and canonical strings.
 //
 //   tile.14x2.kc256.mc0.nc0.pa0.pb1.ln1.sM.t2
-//   kernel, rows x vectors, blocks of K, M and N (0: whole), packing of A and B, N loop outside (1) or
-//   inside (0), the side that threads share, threads
+//   kernel, rows x vectors, blocks of K, M and N (0: whole), packing of A and B, N loop outside (1)
+//   or inside (0), the side that threads share, threads
 //
-// A string holds every field in this order, so that equal configs have equal strings and a file can be
-// searched for one. Parse names the position of what it does not understand.
+// A string holds every field in this order, so that equal configs have equal strings and a file can
+// be searched for one. Parse names the position of what it does not understand.
 
 #include <fmt/format.h>
 
@@ -24,8 +24,8 @@ constexpr std::array<std::string_view, 3> kKernelNames = {"tile", "dot", "amx"};
 constexpr std::string_view kSplitLetters = "MNK";
 constexpr std::string_view kForm = "tile.14x2.kc256.mc0.nc0.pa0.pb1.ln1.sM.t2";
 
-// Expected |predicted / measured − 1| of a pick: the median over shapes that no constant was fitted on
-// (docs/model.md, "GEMM on a CPU"; bench/results/cpu_fp32_sweep.csv).
+// Expected |predicted / measured − 1| of a pick: the median over shapes that no constant was fitted
+// on (docs/model.md, "GEMM on a CPU"; bench/results/cpu_fp32_sweep.csv).
 constexpr double kRelativeError = 0.10;
 
 // Reads a config string from left to right.
@@ -56,9 +56,9 @@ class ConfigReader {
  private:
   Error Wrong(std::string_view expected) const {
     const std::string_view rest = text_.substr(at_);
-    return BadInput(fmt::format("config '{}', position {}: expected {}, found {} (a config reads like {})",
-                                text_, at_ + 1, expected,
-                                rest.empty() ? "the end" : fmt::format("'{}'", rest.substr(0, 8)), kForm));
+    return BadInput(fmt::format(
+        "config '{}', position {}: expected {}, found {} (a config reads like {})", text_, at_ + 1,
+        expected, rest.empty() ? "the end" : fmt::format("'{}'", rest.substr(0, 8)), kForm));
   }
 
   Status Kernel(GemmConfig& config) {
@@ -82,7 +82,8 @@ class ConfigReader {
   Status Number(std::int32_t& value, std::int32_t least) {
     const char* begin = text_.data() + at_;
     const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-    if (error != std::errc() || value < least || *begin == '-' || (*begin == '0' && end - begin > 1))
+    if (error != std::errc() || value < least || *begin == '-' ||
+        (*begin == '0' && end - begin > 1))
       return Wrong(fmt::format("a whole number from {} to {}", least,
                                std::numeric_limits<std::int32_t>::max()));
     at_ += static_cast<size_t>(end - begin);
@@ -104,7 +105,8 @@ class ConfigReader {
   }
 
   Status Split(GemmConfig& config) {
-    const size_t index = at_ < text_.size() ? kSplitLetters.find(text_[at_]) : std::string_view::npos;
+    const size_t index =
+        at_ < text_.size() ? kSplitLetters.find(text_[at_]) : std::string_view::npos;
     if (index == std::string_view::npos) return Wrong("M, N or K");
     config.split = static_cast<GemmConfig::Split>(index);
     ++at_;
@@ -120,8 +122,8 @@ Status CheckDevice(const Device& device, const Problem& problem) {
     return BadInput(fmt::format("family cpu runs on CPUs, and {} is none", device.id), "device");
   const auto known = [](DType dtype) { return dtype == DType::kFp32 || dtype == DType::kBf16; };
   if (!known(problem.dtype) || !known(problem.dtype_out))
-    return BadInput(fmt::format("family cpu computes fp32 and bf16, not {} to {}", Name(problem.dtype),
-                                Name(problem.dtype_out)),
+    return BadInput(fmt::format("family cpu computes fp32 and bf16, not {} to {}",
+                                Name(problem.dtype), Name(problem.dtype_out)),
                     "problem.dtype");
   return CheckProblem(problem);
 }
@@ -137,8 +139,8 @@ class CpuFamily : public Family {
     return Done{};
   }
 
-  Status Price(const Device& device, const Problem& problem, int units, std::vector<Config>& configs,
-               std::vector<double>& seconds) const override {
+  Status Price(const Device& device, const Problem& problem, int units,
+               std::vector<Config>& configs, std::vector<double>& seconds) const override {
     GNOMON_TRY(CheckDevice(device, problem));
     constexpr size_t kUsualSpace = 256;
     const size_t first = configs.size();
@@ -151,18 +153,21 @@ class CpuFamily : public Family {
     return Done{};
   }
 
-  Seconds PredictTime(const Device& device, const Problem& problem, const Config& config) const override {
+  Seconds PredictTime(const Device& device, const Problem& problem,
+                      const Config& config) const override {
     const Machine machine = MachineOf(device);
     return {cpu::Price(machine, problem, FromConfig(config)).Sum() / machine.clock};
   }
 
-  Prediction Predict(const Device& device, const Problem& problem, const Config& config) const override;
+  Prediction Predict(const Device& device, const Problem& problem,
+                     const Config& config) const override;
 
   std::string Print(const Config& config) const override {
     const GemmConfig c = FromConfig(config);
     return fmt::format("{}.{}x{}.kc{}.mc{}.nc{}.pa{:d}.pb{:d}.ln{:d}.s{}.t{}",
-                       kKernelNames[static_cast<size_t>(c.kernel)], c.mr, c.nr, c.kc, c.mc, c.nc, c.pack_a,
-                       c.pack_b, c.loop_n_outer, kSplitLetters[static_cast<size_t>(c.split)], c.threads);
+                       kKernelNames[static_cast<size_t>(c.kernel)], c.mr, c.nr, c.kc, c.mc, c.nc,
+                       c.pack_a, c.pack_b, c.loop_n_outer,
+                       kSplitLetters[static_cast<size_t>(c.split)], c.threads);
   }
 
   Result<Config> Parse(std::string_view text) const override {
@@ -171,7 +176,8 @@ class CpuFamily : public Family {
   }
 };
 
-Prediction CpuFamily::Predict(const Device& device, const Problem& problem, const Config& config) const {
+Prediction CpuFamily::Predict(const Device& device, const Problem& problem,
+                              const Config& config) const {
   const Machine machine = MachineOf(device);
   const GemmConfig c = FromConfig(config);
   const Parts parts = cpu::Price(machine, problem, c);
@@ -181,21 +187,26 @@ Prediction CpuFamily::Predict(const Device& device, const Problem& problem, cons
     Bound bound;
     std::string why;
   };
-  const std::string sides = c.kernel == GemmConfig::Kernel::kDot ? "dot products" : "register tiles";
+  const std::string sides =
+      c.kernel == GemmConfig::Kernel::kDot ? "dot products" : "register tiles";
   const std::array<Line, 10> lines = {{
       {parts.call, "call", Bound::kLaunch, "checks, workspace and plan of one call"},
-      {parts.fork_join, "fork_join", Bound::kLaunch, fmt::format("parallel region of {} threads", c.threads)},
+      {parts.fork_join, "fork_join", Bound::kLaunch,
+       fmt::format("parallel region of {} threads", c.threads)},
       {parts.pack_a, "pack_a", Bound::kCache, "A read from where it lies and written as panels"},
       {parts.pack_b, "pack_b", Bound::kCache, "B read from where it lies and written as panels"},
       {parts.multiply, "multiply", Bound::kCompute,
-       fmt::format("{} of {} x {} at {:.3g} vector FMAs a cycle, {:.3g} GHz, operands in L1", sides, c.mr,
-                   c.nr, machine.ports, machine.clock / 1e9)},
+       fmt::format("{} of {} x {} at {:.3g} vector FMAs a cycle, {:.3g} GHz, operands in L1", sides,
+                   c.mr, c.nr, machine.ports, machine.clock / 1e9)},
       {parts.overhead, "overhead", Bound::kLatency, "entering and leaving tiles and blocks"},
-      {parts.stream, "stream", machine.capacity[kL2] >= problem.bytes().value ? Bound::kCache : Bound::kMemory,
+      {parts.stream, "stream",
+       machine.capacity[kL2] >= problem.bytes().value ? Bound::kCache : Bound::kMemory,
        "operands from beyond L1, as far as multiplying does not hide it"},
-      {parts.store, "store", machine.capacity[kL2] >= problem.bytes().value ? Bound::kCache : Bound::kMemory,
+      {parts.store, "store",
+       machine.capacity[kL2] >= problem.bytes().value ? Bound::kCache : Bound::kMemory,
        "C to where it lies, again for every block of K"},
-      {parts.barrier, "barrier", Bound::kLatency, "threads wait for each other around a shared panel"},
+      {parts.barrier, "barrier", Bound::kLatency,
+       "threads wait for each other around a shared panel"},
       {parts.reduce, "reduce", Bound::kCache, "partial sums of the threads added up"},
   }};
   Prediction out;

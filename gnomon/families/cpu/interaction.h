@@ -1,7 +1,7 @@
 #pragma once
 
-/// DLRM's dot interaction in one kernel: the pairwise dot products of a sample's feature vectors, its
-/// lower triangle and the concatenation with the dense vector, forward and backward.
+/// DLRM's dot interaction in one kernel: the pairwise dot products of a sample's feature vectors,
+/// its lower triangle and the concatenation with the dense vector, forward and backward.
 
 #include <cstdint>
 
@@ -11,8 +11,9 @@ namespace gnomon::cpu {
 
 struct InteractionShape {
   std::int64_t batch = 0, tables = 0, dim = 0;
-  std::int64_t out_stride = 0;  ///< elements between output rows, ≥ dim + (tables+1)·tables/2; the rest is zeroed
-  DType dtype = DType::kFp32;   ///< of all operands: fp32 or bf16; sums are fp32
+  std::int64_t out_stride =
+      0;  ///< elements between output rows, ≥ dim + (tables+1)·tables/2; the rest is zeroed
+  DType dtype = DType::kFp32;  ///< of all operands: fp32 or bf16; sums are fp32
 };
 
 /// Features are z_0 = dense [batch, dim] and z_1.. = embedding [batch, tables, dim].

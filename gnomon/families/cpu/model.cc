@@ -1,7 +1,8 @@
-// What all kernels of the family share: the device's facts in cycles, calls and threads around a kernel,
-// a batch, and the reduction of a split K.
+// What all kernels of the family share: the device's facts in cycles, calls and threads around a
+// kernel, a batch, and the reduction of a split K.
 //
-//   time = call + fork_join + kernel's parts      a batch: shared out whole, or one GEMM after the other
+//   time = call + fork_join + kernel's parts      a batch: shared out whole, or one GEMM after the
+//   other
 //
 // The kernels' own formulas are in model_blocked.cc and model_dot.cc.
 
@@ -34,7 +35,8 @@ Machine MachineOf(const Device& device) {
   constexpr std::array<std::string_view, kLevels> kNames = {"l1", "l2", "llc", ""};
   for (int i = kLevels - 1; i >= 0; --i) {
     const auto level = static_cast<size_t>(i);
-    const MemoryLevel* memory = i == kMain ? &device.MainMemory() : device.FindMemory(kNames[level]);
+    const MemoryLevel* memory =
+        i == kMain ? &device.MainMemory() : device.FindMemory(kNames[level]);
     if (!memory) {
       out.capacity[level] = out.capacity[level + 1];
       out.read[level] = out.read[level + 1];
@@ -46,7 +48,8 @@ Machine MachineOf(const Device& device) {
     }
     const double all = memory->bandwidth.value;
     const double one = memory->unit_bandwidth.value > 0 ? memory->unit_bandwidth.value : all;
-    const double write_all = memory->write_bandwidth.value > 0 ? memory->write_bandwidth.value : all;
+    const double write_all =
+        memory->write_bandwidth.value > 0 ? memory->write_bandwidth.value : all;
     const double random_all =
         memory->random_bandwidth.value > 0 ? memory->random_bandwidth.value : all;
     const double share = std::min(1.0, one / all);  // of what all get, that one core alone can pull
@@ -62,8 +65,8 @@ Machine MachineOf(const Device& device) {
   return out;
 }
 
-double ReduceCycles(const Machine& machine, const Home& home, const Problem& problem, double threads,
-                    const KernelCosts& costs) {
+double ReduceCycles(const Machine& machine, const Home& home, const Problem& problem,
+                    double threads, const KernelCosts& costs) {
   const double rows = std::ceil(static_cast<double>(problem.m) / threads);
   const double elements = rows * static_cast<double>(problem.n);
   const double bytes = elements * SizeOf(DType::kFp32);
@@ -94,8 +97,8 @@ Parts Price(const Machine& machine, const Problem& problem, const GemmConfig& co
     rounds = std::ceil(rounds / config.threads);
   }
   Parts parts = one(single, shared);
-  for (double* part : {&parts.pack_a, &parts.pack_b, &parts.multiply, &parts.overhead, &parts.stream,
-                       &parts.store, &parts.barrier, &parts.reduce})
+  for (double* part : {&parts.pack_a, &parts.pack_b, &parts.multiply, &parts.overhead,
+                       &parts.stream, &parts.store, &parts.barrier, &parts.reduce})
     *part *= rounds;
   parts.call = call;
   parts.fork_join = fork_join;

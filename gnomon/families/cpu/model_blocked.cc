@@ -1,16 +1,18 @@
-// The time of a blocked GEMM (run_blocked.h) with register tiles or AMX tiles, in cycles of its slowest thread.
+// The time of a blocked GEMM (run_blocked.h) with register tiles or AMX tiles, in cycles of its
+// slowest thread.
 //
 //   time = pack + multiply + overhead + stream + store + barriers + reduction
 //   multiply = Σ tiles, k steps:  max(mr·nr / ports, (mr + nr) / loads, fma_latency)          kTile
-//                                 max(mr·nr · 16³·4 / amx_flops, (mr + nr) · tile load, latency)  kAmx
+//                                 max(mr·nr · 16³·4 / amx_flops, (mr + nr) · tile load, latency)
+//                                 kAmx
 //
-// multiply supposes operands in L1. Each tile reads one panel that stays (reused by the next tile) and one
-// that moves; `stream` is what the moving panel, or a staying one that does not fit, costs more than that
-// from the level where its block lies: L2 if the block fits, else where the operand itself lies. Blocks,
-// panels and shares of threads are counted as run_blocked.cc cuts them, with their balanced edges.
-// Prefetchers follow runs of lines; each start of a run costs part of a line's latency. Power-of-two
-// strides leave only some sets of L1 to an unpacked panel.
-// Left out: a second tenant of the shared cache, frequency changes.
+// multiply supposes operands in L1. Each tile reads one panel that stays (reused by the next tile)
+// and one that moves; `stream` is what the moving panel, or a staying one that does not fit, costs
+// more than that from the level where its block lies: L2 if the block fits, else where the operand
+// itself lies. Blocks, panels and shares of threads are counted as run_blocked.cc cuts them, with
+// their balanced edges. Prefetchers follow runs of lines; each start of a run costs part of a
+// line's latency. Power-of-two strides leave only some sets of L1 to an unpacked panel. Left out: a
+// second tenant of the shared cache, frequency changes.
 
 #include <cmath>
 
@@ -23,8 +25,8 @@ namespace {
 // L1 is indexed by the offset in a page on all x86-64 cores (virtually indexed, physically tagged).
 constexpr std::int64_t kPageBytes = 4096;
 constexpr double kTlbPages = 64;  // first-level data TLB entries (Intel since Nehalem, Zen)
-// AMX: a tile of A or B is 16 lines, two lines a cycle from L1; sums are ready after 52 cycles (Intel
-// optimization manual, "AMX throughput and latency": TDPBF16PS 16 and 52, TILELOADD 8).
+// AMX: a tile of A or B is 16 lines, two lines a cycle from L1; sums are ready after 52 cycles
+// (Intel optimization manual, "AMX throughput and latency": TDPBF16PS 16 and 52, TILELOADD 8).
 constexpr double kTileLoadCycles = 8, kTileLatency = 52;
 
 constexpr double kSum = 4;  // bytes of an fp32 sum
@@ -40,7 +42,8 @@ struct Cut {
 };
 
 Cut CutSide(std::int64_t side, std::int64_t share, std::int64_t block, std::int64_t grain) {
-  if (block <= 0 || block >= share) return {static_cast<double>(share), 1, static_cast<double>(share)};
+  if (block <= 0 || block >= share)
+    return {static_cast<double>(share), 1, static_cast<double>(share)};
   const std::int64_t balanced = CeilDiv(CeilDiv(side, CeilDiv(side, block)), grain) * grain;
   const std::int64_t blocks = CeilDiv(share, balanced);
   return {static_cast<double>(share), static_cast<double>(blocks),
@@ -49,11 +52,11 @@ Cut CutSide(std::int64_t side, std::int64_t share, std::int64_t block, std::int6
 
 // One operand as the tiles go through it.
 struct Panel {
-  double all = 0;         // bytes of the operand that one thread uses
-  double bytes = 0;       // of one panel of one k block
-  double block = 0;       // of the block it belongs to
-  double reads = 0;       // times the operand goes through the kernels
-  double firsts = 0;      // of them: from home, because the block was not in use just before
+  double all = 0;     // bytes of the operand that one thread uses
+  double bytes = 0;   // of one panel of one k block
+  double block = 0;   // of the block it belongs to
+  double reads = 0;   // times the operand goes through the kernels
+  double firsts = 0;  // of them: from home, because the block was not in use just before
   bool packed = false;
   double sets = 1;        // share of L1 that its lines can use
   double runs = 0;        // runs of consecutive lines in one pass
@@ -66,22 +69,27 @@ struct Panel {
 class BlockedPricer {
  public:
   BlockedPricer(const Machine& machine, const Problem& problem, const GemmConfig& config,
-             const KernelCosts& costs)
-      : d_(machine), p_(problem), c_(config), costs_(costs), threads_(config.threads),
+                const KernelCosts& costs)
+      : d_(machine),
+        p_(problem),
+        c_(config),
+        costs_(costs),
+        threads_(config.threads),
         amx_(config.kernel == GemmConfig::Kernel::kAmx),
         row_grain_(amx_ ? kAmxSide : 1),
         col_grain_(amx_ ? kAmxSide : static_cast<std::int64_t>(machine.lanes)),
         depth_(amx_ ? kAmxDepth : 1),
-        stored_(SizeOf(problem.dtype)), packed_(amx_ ? stored_ : kSum) {
+        stored_(SizeOf(problem.dtype)),
+        packed_(amx_ ? stored_ : kSum) {
     Cuts();
   }
 
   Parts Run() {
     const double operands = m_.size * k_.size + k_.size * n_.size;
-    const double packed =
-        (c_.pack_b ? k_.size * n_.size : 0) + (c_.pack_a ? m_.size * k_.size : 0);
-    const Home home(d_, operands * stored_ + packed * packed_ + m_.size * n_.size * SizeOf(p_.dtype_out),
-                    p_.bytes().value, threads_);
+    const double packed = (c_.pack_b ? k_.size * n_.size : 0) + (c_.pack_a ? m_.size * k_.size : 0);
+    const Home home(
+        d_, operands * stored_ + packed * packed_ + m_.size * n_.size * SizeOf(p_.dtype_out),
+        p_.bytes().value, threads_);
     Parts parts;
     Multiply(parts);
     Packing(home, parts);
@@ -132,8 +140,8 @@ class BlockedPricer {
     if (amx_) {
       constexpr double kTileFlops = 2.0 * kAmxSide * kAmxSide * kAmxDepth;
       const double tiles = std::ceil(rows / static_cast<double>(kAmxSide));
-      return std::max({tiles * vectors * kTileFlops / d_.amx_flops, (tiles + vectors) * kTileLoadCycles,
-                       kTileLatency});
+      return std::max({tiles * vectors * kTileFlops / d_.amx_flops,
+                       (tiles + vectors) * kTileLoadCycles, kTileLatency});
     }
     // GCC folds the loads of B into the FMAs of so few rows: each row then loads its vectors again.
     constexpr double kFoldedRows = 3;
@@ -155,14 +163,14 @@ class BlockedPricer {
     const double odd = rows_of_a ? 1 + (costs_.odd_rows - 1) * OddShare() : 1;
     const double depth = k_.blocks * std::ceil(k_.block / static_cast<double>(depth_));
     parts.multiply = depth * row_panels_ * steps * odd / costs_.issue_share;
-    const bool plain_store = p_.epilogue == Epilogue::kNone && !(amx_ && p_.dtype_out == DType::kBf16);
+    const bool plain_store =
+        p_.epilogue == Epilogue::kNone && !(amx_ && p_.dtype_out == DType::kBf16);
     const double plain = !plain_store ? 0 : rest_masked_ ? whole_panels_ * c_.nr : vectors_;
     const double finish = amx_ ? costs_.amx_store_cycles : costs_.masked_vector_cycles;
     const double store = costs_.store_vector_cycles * LinesOfVector(d_, p_.LeadingC(), kFloat);
     parts.overhead = row_panels_ * k_.blocks *
                      (column_panels_ * costs_.tile_cycles +
-                      rows_ * (plain * store +
-                               (vectors_ - plain) * finish));
+                      rows_ * (plain * store + (vectors_ - plain) * finish));
   }
 
   // Instructions of packing k × outer values in `panels` panels.
@@ -183,7 +191,8 @@ class BlockedPricer {
       const double runs = along ? k_.size * column_panels_ : n_.size * k_.blocks;
       const Cost from = home.Read(k_.size * n_.size * stored_, runs, costs_);
       const double cycles = PackCycles(along, n_.size, column_panels_) + from.near + from.far;
-      parts.pack_b = share_b_ ? cycles * std::ceil(column_panels_ / threads_) / column_panels_ : cycles;
+      parts.pack_b =
+          share_b_ ? cycles * std::ceil(column_panels_ / threads_) / column_panels_ : cycles;
     }
     // An unpacked B has its last, partial panel packed, by every thread for itself.
     if (!c_.pack_b && rest_masked_ && !amx_) {
@@ -208,7 +217,8 @@ class BlockedPricer {
     const bool dense = row >= static_cast<double>(stride);
     panel.runs = panel.panels * (dense ? 1 : count);
     panel.narrow = !dense && row <= kLineBytes ? 1 : 0;
-    panel.pages = count * std::min(1.0, static_cast<double>(stride) / static_cast<double>(kPageBytes));
+    panel.pages =
+        count * std::min(1.0, static_cast<double>(stride) / static_cast<double>(kPageBytes));
   }
 
   std::int64_t StoredBytes(std::int64_t elements) const {
@@ -254,8 +264,8 @@ class BlockedPricer {
     if (panel.packed) {
       cost.far = (1 - held) * bytes * home.SharedRead();
     } else {
-      // Prefetchers fetch lines in pairs. The second line of a narrow run is the next panel's, which comes
-      // to it in time only if the whole block stays in L2.
+      // Prefetchers fetch lines in pairs. The second line of a narrow run is the next panel's,
+      // which comes to it in time only if the whole block stays in L2.
       const double waste = panel.narrow * (1 - panel.block_held);
       cost.Add(home.Read((1 - held) * bytes * (1 + waste),
                          (1 - held) * runs * (1 - panel.narrow * panel.block_held / 2), costs_));
@@ -272,7 +282,8 @@ class BlockedPricer {
     const double l1 = d_.capacity[kL1] * costs_.usable_l1;
     const double l2 = d_.capacity[kL2] * costs_.usable_l2;
     const double stays_in_l1 = Held(l1 * stays.sets, stays.bytes + moves.bytes);
-    const double moves_in_l1 = Held(l1 * std::min(stays.sets, moves.sets), moves.block + stays.bytes);
+    const double moves_in_l1 =
+        Held(l1 * std::min(stays.sets, moves.sets), moves.block + stays.bytes);
     const double block_in_l2 = Held(l2, moves.block + 2 * stays.bytes);
 
     // A packed block was written just before its first use, and is in L2 as far as it fits.
@@ -290,7 +301,8 @@ class BlockedPricer {
     if (b.pages > kTlbPages) pages += b.pages * b.panels * b.reads;
 
     // A vector of B that comes late holds up the FMAs of all rows in the scheduler.
-    const double late = std::min(1.0, costs_.late_share * std::min(rows_, static_cast<double>(c_.mr)));
+    const double late =
+        std::min(1.0, costs_.late_share * std::min(rows_, static_cast<double>(c_.mr)));
     const double near = Exposed(parts.multiply, cost.near, late);
     const double far = Exposed(parts.multiply + near, cost.far, costs_.exposed_far);
     parts.stream = near + far + pages * costs_.page_cycles;
@@ -304,12 +316,14 @@ class BlockedPricer {
       Hide(bytes * (1 + again) * (held * d_.write[kL2] + (1 - held) * home.SharedWrite()), parts);
       return;
     }
-    // Every tile begins a run in each of its rows; along rows (N inside) it goes on where the last tile ended.
+    // Every tile begins a run in each of its rows; along rows (N inside) it goes on where the last
+    // tile ended.
     const double rows_of_tiles = m_.size * column_panels_;
-    const double runs = c_.loop_n_outer && column_panels_ > 1 ? rows_of_tiles
-                                                              : rows_of_tiles * costs_.row_of_tile;
+    const double runs =
+        c_.loop_n_outer && column_panels_ > 1 ? rows_of_tiles : rows_of_tiles * costs_.row_of_tile;
     const Cost back = home.Read(bytes * again, 0, costs_);
-    // Where threads share out columns, prefetchers of one run over the border into the other's in every row.
+    // Where threads share out columns, prefetchers of one run over the border into the other's in
+    // every row.
     if (threads_ > 1 && c_.split == GemmConfig::Split::kN)
       parts.barrier += costs_.border_share * m_.size * k_.blocks * d_.transfer;
     Hide((1 + again) * home.Write(bytes, runs, costs_) + back.near + back.far, parts);
@@ -317,7 +331,8 @@ class BlockedPricer {
 
   // Stores drain behind the next tile's steps.
   void Hide(double cycles, Parts& parts) const {
-    parts.store = Exposed(parts.multiply + parts.overhead + parts.stream, cycles, costs_.exposed_store);
+    parts.store =
+        Exposed(parts.multiply + parts.overhead + parts.stream, cycles, costs_.exposed_store);
   }
 
   const Machine& d_;
@@ -326,8 +341,9 @@ class BlockedPricer {
   const KernelCosts& costs_;
   const double threads_;
   const bool amx_;
-  const std::int64_t row_grain_, col_grain_, depth_;  // elements of a tile's unit of rows, columns, k
-  const double stored_, packed_;                      // bytes of an element of A and B
+  const std::int64_t row_grain_, col_grain_,
+      depth_;                     // elements of a tile's unit of rows, columns, k
+  const double stored_, packed_;  // bytes of an element of A and B
   bool split_k_ = false, share_b_ = false, rest_masked_ = false;
   Cut m_, n_, k_;
   double row_panels_ = 0, rows_ = 0, column_panels_ = 0, whole_panels_ = 0, rest_vectors_ = 0;
@@ -337,7 +353,7 @@ class BlockedPricer {
 }  // namespace
 
 Parts PriceBlocked(const Machine& machine, const Problem& problem, const GemmConfig& config,
-                const KernelCosts& costs) {
+                   const KernelCosts& costs) {
   return BlockedPricer(machine, problem, config, costs).Run();
 }
 

@@ -1,11 +1,12 @@
 // The time of a GEMM as blocks of dot products (run_dot.cc), in cycles of its slowest thread.
 //
-//   time = Σ blocks ⌈k / lanes⌉ · max(mr·nr / ports, (mr + nr) · vector load, fma_latency) + sums + stream
+//   time = Σ blocks ⌈k / lanes⌉ · max(mr·nr / ports, (mr + nr) · vector load, fma_latency) + sums +
+//   stream
 //
-// Nothing is packed. The operand of the inner loop is read once for every block of the outer one: from L1 or
-// L2 where all of it fits, else from where it lies. The rows of a block are runs along k. Adding up the lanes
-// of a sum costs as much as some steps, which is what makes short k slow here.
-// Left out: the masked last step of k, which is counted as a whole one.
+// Nothing is packed. The operand of the inner loop is read once for every block of the outer one:
+// from L1 or L2 where all of it fits, else from where it lies. The rows of a block are runs along
+// k. Adding up the lanes of a sum costs as much as some steps, which is what makes short k slow
+// here. Left out: the masked last step of k, which is counted as a whole one.
 
 #include <cmath>
 
@@ -21,7 +22,8 @@ double Share(std::int64_t side, double threads, bool split, double grain) {
 
 }  // namespace
 
-Parts PriceDot(const Machine& machine, const Problem& p, const GemmConfig& c, const KernelCosts& costs) {
+Parts PriceDot(const Machine& machine, const Problem& p, const GemmConfig& c,
+               const KernelCosts& costs) {
   constexpr double kDepthGrain = 64;  // of run_dot.cc
   const double threads = c.threads;
   const bool many = c.threads > 1;
@@ -41,8 +43,9 @@ Parts PriceDot(const Machine& machine, const Problem& p, const GemmConfig& c, co
   const double column_lines = p.n > 1 ? LinesOfVector(machine, p.LeadingB(), bytes) : 1;
   // Widening bf16 takes an unpack and a shift on the ports that multiply.
   const double widening = p.dtype == DType::kBf16 ? 2 * (rows + columns) : 0;
-  const double step = std::max({(rows * columns + widening) / machine.ports,
-                                (rows * row_lines + columns * column_lines) * load, machine.fma_latency});
+  const double step =
+      std::max({(rows * columns + widening) / machine.ports,
+                (rows * row_lines + columns * column_lines) * load, machine.fma_latency});
   Parts parts;
   parts.multiply = row_blocks * column_blocks * std::ceil(k / machine.lanes) * step;
   parts.overhead =

@@ -10,7 +10,8 @@
 namespace gnomon::cpu {
 namespace {
 
-Problem Gemm(std::int64_t m, std::int64_t n, std::int64_t k, Layout layout, DType dtype = DType::kFp32) {
+Problem Gemm(std::int64_t m, std::int64_t n, std::int64_t k, Layout layout,
+             DType dtype = DType::kFp32) {
   Problem p;
   p.m = m;
   p.n = n;
@@ -21,10 +22,14 @@ Problem Gemm(std::int64_t m, std::int64_t n, std::int64_t k, Layout layout, DTyp
 }
 
 std::vector<Problem> SomeProblems() {
-  return {Gemm(2048, 512, 13, Layout::kNT),    Gemm(512, 13, 2048, Layout::kTN),
-          Gemm(2048, 256, 512, Layout::kNT),   Gemm(2048, 1, 256, Layout::kNT),
-          Gemm(1, 256, 2048, Layout::kTN),     Gemm(4096, 367, 512, Layout::kNN),
-          Gemm(7, 9, 11, Layout::kTT),         Gemm(65536, 512, 13, Layout::kNT),
+  return {Gemm(2048, 512, 13, Layout::kNT),
+          Gemm(512, 13, 2048, Layout::kTN),
+          Gemm(2048, 256, 512, Layout::kNT),
+          Gemm(2048, 1, 256, Layout::kNT),
+          Gemm(1, 256, 2048, Layout::kTN),
+          Gemm(4096, 367, 512, Layout::kNN),
+          Gemm(7, 9, 11, Layout::kTT),
+          Gemm(65536, 512, 13, Layout::kNT),
           Gemm(512, 512, 512, Layout::kNT, DType::kBf16)};
 }
 
@@ -66,17 +71,21 @@ TEST(CpuModel, TermsAddUpToTheTime) {
 TEST(CpuModel, BoundIsThatOfTheBiggestTerm) {
   const Device device = FixedCpu();
   const Problem square = Gemm(1024, 1024, 1024, Layout::kNT), tiny = Gemm(4, 4, 4, Layout::kNT);
-  EXPECT_EQ(GemmFamily().Predict(device, square, BestOf(device, square).config).bound, Bound::kCompute);
+  EXPECT_EQ(GemmFamily().Predict(device, square, BestOf(device, square).config).bound,
+            Bound::kCompute);
   EXPECT_EQ(GemmFamily().Predict(device, tiny, BestOf(device, tiny).config).bound, Bound::kLaunch);
   const Problem rank_one = Gemm(65536, 512, 1, Layout::kNN);
-  EXPECT_EQ(GemmFamily().Predict(device, rank_one, BestOf(device, rank_one).config).bound, Bound::kMemory);
+  EXPECT_EQ(GemmFamily().Predict(device, rank_one, BestOf(device, rank_one).config).bound,
+            Bound::kMemory);
 }
 
 TEST(CpuModel, NeverBeatsTheArithmetic) {
   const Device device = FixedCpu();
   ForAll(device, [&](const Problem& problem, const Config& config) {
-    const double peak = device.FindRate(problem.dtype)->peak.value * FromConfig(config).threads / device.units;
-    EXPECT_GE(Time(device, problem, config), problem.flops().value / peak) << GemmFamily().Print(config);
+    const double peak =
+        device.FindRate(problem.dtype)->peak.value * FromConfig(config).threads / device.units;
+    EXPECT_GE(Time(device, problem, config), problem.flops().value / peak)
+        << GemmFamily().Print(config);
   });
 }
 

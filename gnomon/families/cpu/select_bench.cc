@@ -14,12 +14,10 @@ struct NamedShape {
   std::int64_t m, n, k;
   Layout layout;
 };
-constexpr NamedShape kShapes[] = {{"bottom0.fwd", 2048, 512, 13, Layout::kNT},
-                                  {"top0.dgrad", 4096, 367, 512, Layout::kNN},
-                                  {"top0.wgrad", 512, 367, 4096, Layout::kTN},
-                                  {"over4.fwd", 2048, 1, 256, Layout::kNT},
-                                  {"bottom3.fwd", 128, 16, 64, Layout::kNT},
-                                  {"cross_v.wgrad", 512, 3456, 8192, Layout::kTN}};
+constexpr NamedShape kShapes[] = {
+    {"bottom0.fwd", 2048, 512, 13, Layout::kNT}, {"top0.dgrad", 4096, 367, 512, Layout::kNN},
+    {"top0.wgrad", 512, 367, 4096, Layout::kTN}, {"over4.fwd", 2048, 1, 256, Layout::kNT},
+    {"bottom3.fwd", 128, 16, 64, Layout::kNT},   {"cross_v.wgrad", 512, 3456, 8192, Layout::kTN}};
 
 void BM_Select(benchmark::State& state) {
   const NamedShape& shape = kShapes[state.range(0)];
