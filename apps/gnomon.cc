@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kTeach =
     R"(gnomon: how long will it take on that chip, which kernel, and what should change?
 
-  gnomon gemm select --device mi300x --dtype bf16 -m 8192 -n 512 -k 3456
+  gnomon gemm select --device host --dtype bf16 -m 8192 -n 512 -k 3456
                                       the best kernel for a matrix product, no warm-up
   gnomon codesign models/dlrm_kaggle.toml --from h100 --to host --run
                                       redesign a model for this machine, train both ways, compare
