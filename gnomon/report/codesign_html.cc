@@ -56,21 +56,6 @@ std::string Escape(std::string_view text) {
   return out;
 }
 
-struct HtmlArm {
-  std::string_view name;
-  const ArmPrediction* prediction;
-  const train::ArmResult* measured;
-};
-
-std::vector<HtmlArm> Arms(const CodesignReport& report) {
-  const CodesignResult& p = report.prediction;
-  std::vector<HtmlArm> arms = {{kDirectPort, &p.direct_port, report.Measured(kDirectPort)}};
-  if (!report.native_is_direct())
-    arms.push_back({kNativeDtype, &p.native_dtype, report.Measured(kNativeDtype)});
-  arms.push_back({kPlan, &p.plan, report.Measured(kPlan)});
-  return arms;
-}
-
 std::string Hero(const CodesignReport& report) {
   const CodesignResult& p = report.prediction;
   if (const auto speedup = report.MeasuredSpeedup()) {
@@ -87,12 +72,12 @@ std::string Hero(const CodesignReport& report) {
       p.speedup_predicted);
 }
 
-std::string ArmTable(const std::vector<HtmlArm>& arms) {
+std::string ArmTable(const std::vector<ReportedArm>& arms) {
   std::string html =
       "<table><tr><th>arm<th>recipe<th>step, predicted<th>step, "
       "measured<th>samples/s<th>normalized "
       "entropy<th>memory, predicted</tr>\n";
-  for (const HtmlArm& arm : arms) {
+  for (const ReportedArm& arm : arms) {
     const train::ArmResult* m = arm.measured;
     html += fmt::format(
         "<tr><td><b>{}</b><td>{}<td class=number>{}<td class=number>{}<td class=number>{}<td "
@@ -114,9 +99,9 @@ std::string ArmTable(const std::vector<HtmlArm>& arms) {
 
 /// Names of all terms, those of the largest share first, so that a colour means the same in every
 /// bar.
-std::vector<std::string> TermNames(const std::vector<HtmlArm>& arms) {
+std::vector<std::string> TermNames(const std::vector<ReportedArm>& arms) {
   std::vector<std::pair<std::string, double>> shares;
-  for (const HtmlArm& arm : arms) {
+  for (const ReportedArm& arm : arms) {
     for (const Term& term : arm.prediction->cost.terms) {
       const double share = term.time / arm.prediction->cost.time;
       const auto found = std::find_if(shares.begin(), shares.end(),
@@ -135,19 +120,19 @@ std::vector<std::string> TermNames(const std::vector<HtmlArm>& arms) {
 }
 
 /// One bar an arm: time a sample, by term, all to one scale.
-std::string Bars(const std::vector<HtmlArm>& arms) {
+std::string Bars(const std::vector<ReportedArm>& arms) {
   constexpr double kLeft = 110, kWidth = 640, kBar = 30, kGap = 16;
   const std::vector<std::string> names = TermNames(arms);
-  const auto per_sample = [](const HtmlArm& arm, Seconds time) {
+  const auto per_sample = [](const ReportedArm& arm, Seconds time) {
     return InMicroseconds(time) / static_cast<double>(arm.prediction->recipe.batch);
   };
   double longest = 0;
-  for (const HtmlArm& arm : arms)
+  for (const ReportedArm& arm : arms)
     longest = std::max(longest, per_sample(arm, arm.prediction->cost.time));
 
   std::string bars, legend = "<p class=legend>";
   double y = 4;
-  for (const HtmlArm& arm : arms) {
+  for (const ReportedArm& arm : arms) {
     bars += fmt::format("<text x=0 y={:.0f}>{}</text>", y + kBar * 0.66, arm.name);
     double x = kLeft;
     for (size_t i = 0; i < names.size(); ++i) {
@@ -191,7 +176,7 @@ std::string LeverTable(const CodesignResult& result) {
 
 std::string CodesignHtml(const CodesignReport& report) {
   const CodesignResult& p = report.prediction;
-  const std::vector<HtmlArm> arms = Arms(report);
+  const std::vector<ReportedArm> arms = report.Arms();
   const std::string title = fmt::format("{}: {} to {}", p.model, p.source, p.target);
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport "

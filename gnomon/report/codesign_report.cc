@@ -33,6 +33,14 @@ const train::ArmResult* CodesignReport::Measured(std::string_view arm) const {
   return nullptr;
 }
 
+std::vector<ReportedArm> CodesignReport::Arms() const {
+  std::vector<ReportedArm> arms = {{kDirectPort, &prediction.direct_port, Measured(kDirectPort)}};
+  if (!native_is_direct())
+    arms.push_back({kNativeDtype, &prediction.native_dtype, Measured(kNativeDtype)});
+  arms.push_back({kPlan, &prediction.plan, Measured(kPlan)});
+  return arms;
+}
+
 std::optional<MeasuredRatio> CodesignReport::MeasuredSpeedup() const {
   const auto *plan = Measured(kPlan), *base = Measured(kDirectPort);
   if (plan == nullptr || base == nullptr) return std::nullopt;
@@ -70,18 +78,6 @@ std::string RecipeText(const Recipe& recipe) {
 }
 
 namespace {
-
-struct NamedArm {
-  std::string_view name;
-  const ArmPrediction* prediction;
-};
-
-std::vector<NamedArm> Arms(const CodesignReport& report) {
-  std::vector<NamedArm> arms = {{kDirectPort, &report.prediction.direct_port}};
-  if (!report.native_is_direct()) arms.push_back({kNativeDtype, &report.prediction.native_dtype});
-  arms.push_back({kPlan, &report.prediction.plan});
-  return arms;
-}
 
 std::string EntropyText(const std::vector<double>& entropies) {
   if (entropies.empty()) return "-";
@@ -122,8 +118,7 @@ std::string ArmsText(const CodesignReport& report) {
                    ran ? "samples/s measured" : "samples/s predicted", "normalized entropy",
                    "memory predicted"});
   std::string recipes;
-  for (const auto& [name, arm] : Arms(report)) {
-    const train::ArmResult* measured = report.Measured(name);
+  for (const auto& [name, arm, measured] : report.Arms()) {
     table.Row(
         {std::string(name), Show(arm->cost.time),
          measured ? Show(measured->step_time) + " ± " + Show(measured->step_spread) : "-",
@@ -151,24 +146,25 @@ std::string LeversText(const CodesignResult& result) {
 
 /// One row a term, one column an arm.
 std::string TermsText(const CodesignReport& report) {
-  const std::vector<NamedArm> arms = Arms(report);
+  const std::vector<ReportedArm> arms = report.Arms();
   std::vector<std::string> header = {"term"}, names;
-  for (const auto& [name, arm] : arms) {
-    header.emplace_back(name);
-    for (const Term& term : arm->cost.terms)
+  for (const ReportedArm& arm : arms) {
+    header.emplace_back(arm.name);
+    for (const Term& term : arm.prediction->cost.terms)
       if (std::find(names.begin(), names.end(), term.name) == names.end())
         names.push_back(term.name);
   }
   TextTable table(header);
   for (const std::string& term_name : names) {
     std::vector<std::string> row = {term_name};
-    for (const auto& [name, arm] : arms) {
-      const auto& terms = arm->cost.terms;
+    for (const ReportedArm& arm : arms) {
+      const auto& terms = arm.prediction->cost.terms;
       const auto term = std::find_if(terms.begin(), terms.end(),
                                      [&](const Term& t) { return t.name == term_name; });
-      row.push_back(term == terms.end() ? "-"
-                                        : fmt::format("{} ({:.0f}%)", Show(term->time),
-                                                      100 * (term->time / arm->cost.time)));
+      row.push_back(term == terms.end()
+                        ? "-"
+                        : fmt::format("{} ({:.0f}%)", Show(term->time),
+                                      100 * (term->time / arm.prediction->cost.time)));
     }
     table.Row(std::move(row));
   }

@@ -23,12 +23,21 @@ struct MeasuredRatio {
 /// arm.
 MeasuredRatio RatioOverBlocks(const train::ArmResult& arm, const train::ArmResult& base);
 
+/// One recipe of a report: as predicted, and as measured if it ran.
+struct ReportedArm {
+  std::string_view name;
+  const ArmPrediction* prediction;
+  const train::ArmResult* measured;  ///< null without --run
+};
+
 /// A prediction and, after --run, the measurement beside it.
 struct CodesignReport {
   CodesignResult prediction;
   std::optional<train::CompareResult> measured;  ///< arms "direct port", ["native dtype",] "plan"
 
   const train::ArmResult* Measured(std::string_view arm) const;
+  /// Direct port, native-dtype port where it is another recipe, plan; points into this report.
+  std::vector<ReportedArm> Arms() const;
   std::optional<MeasuredRatio> MeasuredSpeedup() const;            ///< plan over direct port
   std::optional<MeasuredRatio> MeasuredSpeedupOverNative() const;  ///< plan over native-dtype port
   /// The direct port's dtype is already the target's fastest: there is no third arm.
