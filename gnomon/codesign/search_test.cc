@@ -19,7 +19,10 @@ Model Shipped(const std::string& id) {
 Device Gpu() {
   Device gpu = FixedGpu();
   gpu.matrix.push_back({DType::kTf32, 2500, {100 * 2500 * 2e9}, "64x256x8"});
-  gpu.host_link = Link{"pcie", 1, {50e9}, {1e-6}};
+  gpu.host_link.emplace();
+  gpu.host_link->name = "pcie";
+  gpu.host_link->bandwidth = {50e9};
+  gpu.host_link->latency = {1e-6};
   return gpu;
 }
 

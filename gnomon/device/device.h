@@ -54,7 +54,10 @@ struct Link {
   std::string name;          ///< "nvlink", "xgmi", "pcie"
   int count = 1;             ///< links per device
   BytesPerSecond bandwidth;  ///< all links of the device together, one direction
-  Seconds latency;
+  BytesPerSecond reached;    ///< of it by large collectives, wire bytes a rank; 0 where unknown
+  Seconds latency;           ///< the smallest collective: start, one exchange, end
+  Seconds hop = {};          ///< every further step of a ring; 0 where unknown
+  Seconds bulk = {};         ///< start of a collective that moves whole buffers; 0 where unknown
 };
 
 struct Device {
@@ -64,7 +67,8 @@ struct Device {
   Kind kind = Kind::kGpu;
   int units = 1;                       ///< SMs, CUs, PEs or cores in use
   int dies = 1;                        ///< XCDs, GCDs, chiplets that have a cache of their own
-  Hertz boost_clock, sustained_clock;  ///< sustained: under matrix load
+  Hertz boost_clock, sustained_clock;  ///< boost: behind the peaks; sustained: under matrix load
+  Hertz max_clock;  ///< highest the part runs at with a light load; 0: not stated
 
   std::vector<Rate> matrix, vector;
   int vector_bits = 0;       ///< width of one vector register (CPU) or wave width × 32 (GPU)
@@ -73,11 +77,21 @@ struct Device {
   int wave_width = 1;
   Bytes register_file, shared_memory;  ///< per unit; 0 where it does not apply
 
+  // GPU execution. 0 where the file does not state it: a GPU family then refuses the device.
+  int register_granularity = 0;       ///< registers a thread are allotted in steps of
+  int schedulers = 0;                 ///< SIMDs or warp schedulers of a unit
+  int max_waves = 0, max_blocks = 0;  ///< waves and workgroups resident in a unit at once
+  Bytes shared_memory_block;          ///< most that one workgroup may use of shared_memory
+  double shared_bytes_per_clock = 0;  ///< read from shared memory by one unit
+  Bytes tensor_memory;                ///< accumulators of matrix instructions, per unit (sm_100)
+  double matrix_latency_cycles = 0;   ///< listed bf16 instruction to a dependent one
+
   std::vector<MemoryLevel> memory;  ///< nearest first; the last one holds the model
   std::vector<Link> links;
   std::optional<Link> host_link;
 
   Seconds launch;     ///< host cost of one kernel launch (GPU) or one kernel call (CPU)
+  Seconds kernel;     ///< device time of a kernel that does almost nothing; 0: not stated
   Seconds fork_join;  ///< CPU: entering and leaving a parallel region with all units
   double tdp_watts = 0;
 
@@ -105,6 +119,20 @@ struct Device {
   const MemoryLevel& MainMemory() const { return memory.back(); }
   const MemoryLevel* FindMemory(std::string_view level) const;
 };
+
+/// The same device with `units` of its units in use (a CU budget, cores of a CPU): peaks and what
+/// belongs to a unit scale; shared caches and memory stay, but give no more than so many units can
+/// pull. Any number from 1; facts say that they were scaled.
+Device WithUnits(const Device& device, int units);
+
+/// One partition of a GPU whose dies can work as devices of their own: "spx" (all), "dpx" (halves),
+/// "tpx" (thirds), "qpx" (quarters), "cpx" (single dies). It has its dies with their caches, and of
+/// what all dies share (last-level cache, memory, links, power) the same share in capacity and in
+/// bandwidth: all partitions are taken to work at once. Error: no such mode on this device.
+Result<Device> Partition(const Device& device, std::string_view mode);
+
+/// The modes that Partition takes for this device, "spx" first; empty where its dies share a cache.
+std::vector<std::string_view> PartitionModes(const Device& device);
 
 /// Puts fact.value (in the key's unit) into the member that the TOML path names, and keeps the
 /// fact. A rate that the device lacks is added; error: no such key, memory or link, or a value that

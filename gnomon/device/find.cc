@@ -59,8 +59,8 @@ Result<Device> PresentHost() {
                   device_schema::ReadOverlayHeader(overlay));
     calibrated = header.overlay_of == kHostBase && header.cpu == CpuSignature();
   }
-  GNOMON_ASSIGN(Device device, ReadDevice(base, calibrated ? overlay : std::string()));
-  ScaleToUnits(device, UsableCores());
+  GNOMON_ASSIGN(const Device full, ReadDevice(base, calibrated ? overlay : std::string()));
+  Device device = WithUnits(full, UsableCores());
   device.id = kHost;
   device.name = CpuName();
   device.calibrated = calibrated;

@@ -44,8 +44,9 @@ class FindDeviceTest : public ::testing::Test {
 TEST_F(FindDeviceTest, EveryShippedDeviceReadsAndAgreesWithItself) {
   const std::vector<std::string> ids = DeviceIds();
   EXPECT_TRUE(std::ranges::is_sorted(ids));
-  EXPECT_THAT(ids, IsSupersetOf({"b200", "h100", "h200", "host", "host-x86-64-avx2", "mi300x",
-                                 "mi350x", "mi355x", "mtia2i"}));
+  EXPECT_THAT(ids, IsSupersetOf({"a100", "b200", "b300", "gb200", "h100", "h200", "host",
+                                 "host-x86-64-avx2", "mi250x", "mi300a", "mi300x", "mi308x",
+                                 "mi325x", "mi350x", "mi355x", "mtia2i"}));
   for (const std::string& id : ids) {
     const auto device = FindDevice(id);
     ASSERT_TRUE(device.ok()) << device.error().Text();
@@ -73,12 +74,86 @@ TEST_F(FindDeviceTest, ShippedFiguresAreThoseOfTheirSources) {
   EXPECT_NE(mi350x->FindRate(DType::kFp8E4m3), nullptr);
 }
 
+TEST_F(FindDeviceTest, PeaksOfEveryPartAreThoseOfItsDataSheet) {
+  const struct {
+    std::string_view id;
+    DType dtype;
+    double tflops;
+    int units;
+  } sheets[] = {
+      {"mi250x", DType::kFp16, 191.5, 110},
+      {"mi250x", DType::kFp64, 47.9, 110},
+      {"mi300x", DType::kFp8E4m3Fnuz, 2614.9, 304},
+      {"mi300x", DType::kTf32, 653.7, 304},
+      {"mi300a", DType::kBf16, 980.6, 228},
+      {"mi300a", DType::kFp64, 122.6, 228},
+      {"mi308x", DType::kFp16, 232, 80},
+      {"mi325x", DType::kFp8E5m2Fnuz, 2614.9, 304},
+      {"mi350x", DType::kFp8E4m3, 4613.7, 256},
+      {"mi355x", DType::kMxFp4, 10066.3, 256},
+      {"a100", DType::kTf32, 156, 108},
+      {"a100", DType::kInt8, 624, 108},
+      {"h100", DType::kBf16, 989.4, 132},
+      {"h200", DType::kFp8E4m3, 1978.9, 132},
+      {"b200", DType::kMxFp4, 9000, 148},
+      {"gb200", DType::kBf16, 2500, 152},
+      {"b300", DType::kMxFp8, 4500, 148},
+      {"mtia2i", DType::kInt8, 354, 64},
+  };
+  for (const auto& sheet : sheets) {
+    const Device device = FindDevice(sheet.id).value();
+    EXPECT_EQ(device.units, sheet.units) << sheet.id;
+    const Rate* rate = device.FindRate(sheet.dtype);
+    ASSERT_NE(rate, nullptr) << sheet.id << " " << Name(sheet.dtype);
+    EXPECT_NEAR(rate->peak.value / 1e12, sheet.tflops, 0.01 * sheet.tflops)
+        << sheet.id << " " << Name(sheet.dtype);
+  }
+}
+
+TEST_F(FindDeviceTest, FormatsAreThoseThatTheHardwareHas) {
+  const auto has = [](std::string_view id, DType dtype) {
+    const Device device = FindDevice(id).value();
+    return std::ranges::find(device.matrix, dtype, &Rate::dtype) != device.matrix.end();
+  };
+  // Tensor float: CDNA 3 and NVIDIA only. Microscaling: CDNA 4 and Blackwell only.
+  for (const char* id : {"mi300x", "mi325x", "a100", "h100", "b300"})
+    EXPECT_TRUE(has(id, DType::kTf32)) << id;
+  for (const char* id : {"mi250x", "mi350x", "mi355x"}) EXPECT_FALSE(has(id, DType::kTf32)) << id;
+  for (const char* id : {"mi350x", "mi355x", "b200", "gb200", "b300"})
+    for (const DType dtype : {DType::kMxFp8, DType::kMxFp6, DType::kMxFp4, DType::kFp8E4m3})
+      EXPECT_TRUE(has(id, dtype)) << id << " " << Name(dtype);
+  for (const char* id : {"mi250x", "mi300x", "a100", "h200"})
+    EXPECT_FALSE(has(id, DType::kMxFp4)) << id;
+  for (const char* id : {"mi300x", "mi300a", "mi308x", "mi325x"}) {
+    EXPECT_TRUE(has(id, DType::kFp8E4m3Fnuz) && has(id, DType::kFp8E5m2Fnuz)) << id;
+    EXPECT_FALSE(has(id, DType::kFp8E4m3)) << id;
+  }
+}
+
+TEST_F(FindDeviceTest, EveryGpuStatesTheLimitsThatAGemmFamilyNeeds) {
+  for (const std::string& id : DeviceIds()) {
+    const Device device = FindDevice(id).value();
+    if (device.kind != Device::Kind::kGpu || id == "mtia2i") continue;
+    EXPECT_EQ(device.schedulers, 4) << id;
+    EXPECT_EQ(device.max_waves, device.vendor == "AMD" ? 32 : 64) << id;
+    EXPECT_EQ(device.max_blocks, 32) << id;
+    EXPECT_EQ(device.register_granularity, 8) << id;
+    EXPECT_GT(device.shared_memory_block.value, 0) << id;
+    EXPECT_EQ(device.shared_bytes_per_clock, device.arch == "gfx950" ? 256 : 128) << id;
+    EXPECT_GT(device.matrix_latency_cycles, 0) << id;
+    EXPECT_GT(device.kernel.value, 0) << id;
+    EXPECT_EQ(device.tensor_memory.value > 0, device.arch.starts_with("sm_10")) << id;
+    for (const MemoryLevel& level : device.memory)
+      EXPECT_GT(level.unit_bandwidth.value, 0) << id << " " << level.name;
+  }
+}
+
 TEST_F(FindDeviceTest, UnknownIdIsRefusedWithNearestAndList) {
   const auto device = FindDevice("mi30x");
   ASSERT_FALSE(device.ok());
   EXPECT_EQ(device.error().code, Error::Code::kBadInput);
   EXPECT_THAT(device.error().message,
-              HasSubstr("unknown device 'mi30x'; nearest is 'mi300x' (valid: b200, h100,"));
+              HasSubstr("unknown device 'mi30x'; nearest is 'mi300x' (valid: a100,"));
 }
 
 TEST_F(FindDeviceTest, FirstFolderWinsAndAPathIsAFileItself) {
@@ -167,21 +242,6 @@ TEST_F(FindDeviceTest, OverlayIntoAFullDeviceIsAFault) {
   const auto host = FindDevice("host");
   ASSERT_TRUE(host.ok());
   EXPECT_EQ(WriteOverlay(*host, "/dev/full").error().code, Error::Code::kInternal);
-}
-
-TEST(ScaleToUnits, ScalesPeaksAndUnitMemoriesAndKeepsTheFileInAgreement) {
-  Device device = ReadDevice(GNOMON_SOURCE_DIR "/devices/host-x86-64-avx2.toml").value();
-  const Device before = device;
-  ScaleToUnits(device, 2 * before.units);
-  EXPECT_EQ(device.units, 2 * before.units);
-  EXPECT_DOUBLE_EQ(device.SustainedPeak(DType::kFp32).value,
-                   2 * before.SustainedPeak(DType::kFp32).value);
-  EXPECT_DOUBLE_EQ(device.memory[0].bandwidth.value, 2 * before.memory[0].bandwidth.value);
-  EXPECT_DOUBLE_EQ(device.MainMemory().bandwidth.value, before.MainMemory().bandwidth.value);
-  ScaleToUnits(device, 1);
-  EXPECT_DOUBLE_EQ(device.MainMemory().bandwidth.value, before.MainMemory().unit_bandwidth.value);
-  EXPECT_DOUBLE_EQ(device.facts.at("units.count").value, 1);
-  for (const DeviceCheck& check : CheckDevice(device)) EXPECT_TRUE(check.holds) << check.what;
 }
 
 TEST(HostOverlayPath, FollowsItsVariablesInOrder) {

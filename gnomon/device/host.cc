@@ -137,46 +137,4 @@ Bytes HostMemory() {
   return {limit};
 }
 
-void ScaleToUnits(Device& device, int units) {
-  if (units == device.units) return;
-  const double factor = static_cast<double>(units) / device.units;
-  const auto scale_fact = [&](const std::string& path, double by) {
-    const auto fact = device.facts.find(path);
-    if (fact == device.facts.end()) return;
-    fact->second.value *= by;
-    fact->second.source += fmt::format("; scaled from {} to {} units", device.units, units);
-    if (fact->second.kind == FactKind::kMeasured) fact->second.kind = FactKind::kDerived;
-  };
-  for (auto [rates, section] :
-       {std::pair{&device.matrix, "matrix"}, std::pair{&device.vector, "vector"}}) {
-    for (Rate& rate : *rates) {
-      rate.peak = rate.peak * factor;
-      scale_fact(fmt::format("{}.{}.peak_tflops", section, Name(rate.dtype)), factor);
-    }
-  }
-  for (MemoryLevel& level : device.memory) {
-    if (level.scope != MemoryLevel::Scope::kUnit) continue;
-    level.bandwidth = level.bandwidth * factor;
-    level.write_bandwidth = level.write_bandwidth * factor;
-    level.random_bandwidth = level.random_bandwidth * factor;
-    level.peak_bandwidth = level.peak_bandwidth * factor;
-    for (const char* key : {"", "write_", "random_", "peak_"}) {
-      scale_fact(fmt::format("memory.{}.{}bandwidth_gb_per_s", level.name, key), factor);
-    }
-  }
-  // Shared memories: as many units pull as there are, but no more than all of them were seen to
-  // pull.
-  for (MemoryLevel& level : device.memory) {
-    if (level.scope == MemoryLevel::Scope::kUnit || level.unit_bandwidth.value <= 0) continue;
-    const double limit = level.unit_bandwidth.value * units;
-    if (factor < 1 && limit < level.bandwidth.value) {
-      scale_fact(fmt::format("memory.{}.bandwidth_gb_per_s", level.name),
-                 limit / level.bandwidth.value);
-      level.bandwidth.value = limit;
-    }
-  }
-  scale_fact("units.count", factor);
-  device.units = units;
-}
-
 }  // namespace gnomon

@@ -29,8 +29,4 @@ HostCaches ReadHostCaches();
 /// Main memory this process may use: physical memory, or its control group's limit if that is less.
 Bytes HostMemory();
 
-/// The same CPU with another number of cores: peaks and what belongs to a unit scale, shared things
-/// stay.
-void ScaleToUnits(Device& device, int units);
-
 }  // namespace gnomon

@@ -165,9 +165,91 @@ TEST_F(ReadDeviceFile, SustainedPeakIsUnitsTimesRateTimesSustainedClock) {
   EXPECT_EQ(device->FindMemory("l9"), nullptr);
 }
 
+// What a GPU family needs to know of a unit: all optional in a file.
+constexpr std::string_view kLimits = R"(
+schedulers = { value = 4, kind = "datasheet", source = "s", read = 2026-12-01 }
+max_waves = { value = 64, kind = "datasheet", source = "s", read = 2026-12-01 }
+max_blocks = { value = 32, kind = "datasheet", source = "s", read = 2026-12-01 }
+register_granularity = { value = 8, kind = "datasheet", source = "s", read = 2026-12-01 }
+shared_memory_block_kib = { value = 63, kind = "datasheet", source = "s", read = 2026-12-01 }
+shared_bytes_per_clock = { value = 128, kind = "derived", source = "s", read = 2026-12-01 }
+tensor_memory_kib = { value = 256, kind = "datasheet", source = "s", read = 2026-12-01 }
+matrix_latency_cycles = { value = 8.5, kind = "measured", source = "s", read = 2026-12-01 }
+[clock]
+max_mhz = { value = 2200, kind = "datasheet", source = "s", read = 2026-12-01 }
+[launch]
+kernel_us = { value = 2.5, kind = "measured", source = "s", read = 2026-12-01 }
+)";
+
+// The toy device with `limits` put where their tables are.
+std::string WithLimits(std::string_view limits) {
+  std::string text(kDevice);
+  std::string table = "[execution]";
+  for (size_t at = 0; at < limits.size();) {
+    const size_t end = limits.find('\n', at);
+    const std::string line(limits.substr(at, end - at));
+    at = end + 1;
+    if (line.starts_with('['))
+      table = line;
+    else if (!line.empty())
+      text = Replaced(text, table, table + "\n" + line);
+  }
+  return text;
+}
+
+TEST_F(ReadDeviceFile, ReadsTheLimitsOfAUnitInSiAndLeavesThemZeroWhereAbsent) {
+  const auto device = Read(WithLimits(kLimits));
+  ASSERT_TRUE(device.ok()) << device.error().Text();
+  EXPECT_EQ(device->schedulers, 4);
+  EXPECT_EQ(device->max_waves, 64);
+  EXPECT_EQ(device->max_blocks, 32);
+  EXPECT_EQ(device->register_granularity, 8);
+  EXPECT_DOUBLE_EQ(device->shared_memory_block.value, 63 * 1024);
+  EXPECT_DOUBLE_EQ(device->shared_bytes_per_clock, 128);
+  EXPECT_DOUBLE_EQ(device->tensor_memory.value, 256 * 1024);
+  EXPECT_DOUBLE_EQ(device->matrix_latency_cycles, 8.5);
+  EXPECT_DOUBLE_EQ(device->max_clock.value, 2.2e9);
+  EXPECT_DOUBLE_EQ(device->kernel.value, 2.5e-6);
+  const std::vector<DeviceCheck> checks = CheckDevice(*device);
+  EXPECT_EQ(checks.size(), 13u);
+  for (const DeviceCheck& check : checks)
+    EXPECT_TRUE(device->facts.contains(check.key)) << check.key;
+
+  const auto bare = Read(kDevice);
+  ASSERT_TRUE(bare.ok());
+  EXPECT_EQ(bare->schedulers + bare->max_waves + bare->max_blocks + bare->register_granularity, 0);
+  EXPECT_EQ(bare->shared_memory_block.value + bare->shared_bytes_per_clock, 0);
+  EXPECT_EQ(bare->tensor_memory.value + bare->matrix_latency_cycles, 0);
+  EXPECT_EQ(bare->max_clock.value + bare->kernel.value, 0);
+}
+
 struct BadChange {
   std::string_view from, to, error;
 };
+
+TEST_F(ReadDeviceFile, RefusesBadLimitsOfAUnitWhereTheyStand) {
+  const BadChange cases[] = {
+      {"max_waves", "max_wave", "toy.toml:29:1: unknown key 'max_wave'; nearest is 'max_waves'"},
+      {"shared_bytes_per_clock", "shared_bytes_a_clock",
+       "unknown key 'shared_bytes_a_clock'; nearest is 'shared_bytes_per_clock'"},
+      {"tensor_memory_kib", "tensor_memory",
+       "'tensor_memory' lacks its unit; write 'tensor_memory_kib'"},
+      {"max_mhz", "maximum_mhz", "unknown key 'maximum_mhz'; nearest is"},
+      {"kernel_us", "kernel", "'kernel' lacks its unit; write 'kernel_us'"},
+      {"value = 4,", "value = 4.5,", "'schedulers' is 4.5; it must be a whole number"},
+      {"value = 63", "value = 80", "a workgroup's shared memory is within the unit's"},
+      {"value = 32,", "value = 80,", "workgroups resident are within waves resident"},
+      {"value = 2200", "value = 1900", "boost clock is within the highest clock"},
+      // A 16x16x16 instruction does 8192 operations, at 1000 a clock at least 8.19 clocks.
+      {"value = 8.5", "value = 8", "a dependent bf16 instruction waits for the unit's rate"},
+      {"value = 4,", "value = 5,", "a full wave on each scheduler fits the registers"},
+  };
+  for (const BadChange& bad : cases) {
+    EXPECT_THAT(ErrorText(Read(WithLimits(Replaced(std::string(kLimits), bad.from, bad.to)))),
+                HasSubstr(std::string(bad.error)))
+        << bad.from << " -> " << bad.to;
+  }
+}
 
 TEST_F(ReadDeviceFile, NamesFileLineColumnKeyAndNearest) {
   const BadChange cases[] = {

@@ -22,12 +22,23 @@ namespace {
 using enum Need;
 
 constexpr Key kUnitsKeys[] = {{"count", kAlways, true}, {"dies", kOptional, true}};
-constexpr Key kClockKeys[] = {{"boost_mhz", kAlways}, {"sustained_mhz", kAlways}};
+constexpr Key kClockKeys[] = {{"boost_mhz", kAlways}, {"max_mhz"}, {"sustained_mhz", kAlways}};
 constexpr Key kRateKeys[] = {{"flops_per_unit_clock", kAlways}, {"peak_tflops", kAlways}};
 constexpr Key kExecutionKeys[] = {
-    {"wave_width", kGpu, true},          {"vector_bits", kAlways, true},
-    {"vector_registers", kAlways, true}, {"fma_latency_cycles", kAlways},
-    {"register_file_kib", kGpu},         {"shared_memory_kib", kGpu},
+    {"wave_width", kGpu, true},
+    {"vector_bits", kAlways, true},
+    {"vector_registers", kAlways, true},
+    {"fma_latency_cycles", kAlways},
+    {"register_file_kib", kGpu},
+    {"shared_memory_kib", kGpu},
+    {"shared_memory_block_kib"},
+    {"shared_bytes_per_clock"},
+    {"tensor_memory_kib"},
+    {"schedulers", kOptional, true},
+    {"max_waves", kOptional, true},
+    {"max_blocks", kOptional, true},
+    {"matrix_latency_cycles"},
+    {"register_granularity", kOptional, true},
 };
 constexpr Key kMemoryKeys[] = {
     {"capacity_kib", kAlways, false, "capacity"},
@@ -42,9 +53,13 @@ constexpr Key kMemoryKeys[] = {
     {"latency_ns", kAlways},
     {"line_bytes", kOptional, true},
 };
-constexpr Key kLaunchKeys[] = {{"call_us", kAlways}, {"fork_join_us", kCpu}};
-constexpr Key kLinkKeys[] = {
-    {"count", kAlways, true}, {"bandwidth_gb_per_s", kAlways}, {"latency_us", kAlways}};
+constexpr Key kLaunchKeys[] = {{"call_us", kAlways}, {"kernel_us"}, {"fork_join_us", kCpu}};
+constexpr Key kLinkKeys[] = {{"count", kAlways, true},
+                             {"bandwidth_gb_per_s", kAlways},
+                             {"reached_gb_per_s"},
+                             {"latency_us", kAlways},
+                             {"hop_us"},
+                             {"bulk_us"}};
 constexpr Key kHostLinkKeys[] = {
     {"count", kOptional, true}, {"bandwidth_gb_per_s", kAlways}, {"latency_us", kAlways}};
 constexpr Key kPowerKeys[] = {{"tdp_w", kAlways}};
@@ -210,6 +225,12 @@ Status SetLink(Link& link, std::string_view key, double si) {
     link.count = static_cast<int>(si);
   else if (key == "bandwidth_gb_per_s")
     link.bandwidth.value = si;
+  else if (key == "reached_gb_per_s")
+    link.reached.value = si;
+  else if (key == "hop_us")
+    link.hop.value = si;
+  else if (key == "bulk_us")
+    link.bulk.value = si;
   else
     link.latency.value = si;
   return Done{};
@@ -232,33 +253,45 @@ Status SetFramework(Device::Framework& framework, std::string_view key, double s
 }
 
 // Tables whose keys are members of Device itself.
+struct Count {
+  std::string_view key;
+  int Device::*member;
+};
+constexpr Count kCounts[] = {
+    {"count", &Device::units},
+    {"dies", &Device::dies},
+    {"wave_width", &Device::wave_width},
+    {"vector_bits", &Device::vector_bits},
+    {"vector_registers", &Device::vector_registers},
+    {"register_granularity", &Device::register_granularity},
+    {"schedulers", &Device::schedulers},
+    {"max_waves", &Device::max_waves},
+    {"max_blocks", &Device::max_blocks},
+};
+
+double& ScalarMember(Device& device, std::string_view key) {
+  if (key == "boost_mhz") return device.boost_clock.value;
+  if (key == "max_mhz") return device.max_clock.value;
+  if (key == "sustained_mhz") return device.sustained_clock.value;
+  if (key == "fma_latency_cycles") return device.fma_latency_cycles;
+  if (key == "matrix_latency_cycles") return device.matrix_latency_cycles;
+  if (key == "register_file_kib") return device.register_file.value;
+  if (key == "shared_memory_kib") return device.shared_memory.value;
+  if (key == "shared_memory_block_kib") return device.shared_memory_block.value;
+  if (key == "shared_bytes_per_clock") return device.shared_bytes_per_clock;
+  if (key == "tensor_memory_kib") return device.tensor_memory.value;
+  if (key == "call_us") return device.launch.value;
+  if (key == "kernel_us") return device.kernel.value;
+  if (key == "fork_join_us") return device.fork_join.value;
+  return device.tdp_watts;
+}
+
 Status SetScalar(Device& device, std::string_view key, double si) {
-  if (key == "count")
-    device.units = static_cast<int>(si);
-  else if (key == "dies")
-    device.dies = static_cast<int>(si);
-  else if (key == "boost_mhz")
-    device.boost_clock.value = si;
-  else if (key == "sustained_mhz")
-    device.sustained_clock.value = si;
-  else if (key == "wave_width")
-    device.wave_width = static_cast<int>(si);
-  else if (key == "vector_bits")
-    device.vector_bits = static_cast<int>(si);
-  else if (key == "vector_registers")
-    device.vector_registers = static_cast<int>(si);
-  else if (key == "fma_latency_cycles")
-    device.fma_latency_cycles = si;
-  else if (key == "register_file_kib")
-    device.register_file.value = si;
-  else if (key == "shared_memory_kib")
-    device.shared_memory.value = si;
-  else if (key == "call_us")
-    device.launch.value = si;
-  else if (key == "fork_join_us")
-    device.fork_join.value = si;
+  const auto* count = std::ranges::find(kCounts, key, &Count::key);
+  if (count != std::end(kCounts))
+    device.*(count->member) = static_cast<int>(si);
   else
-    device.tdp_watts = si;
+    ScalarMember(device, key) = si;
   return Done{};
 }
 

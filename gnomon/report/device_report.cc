@@ -52,6 +52,18 @@ std::string PeakText(const Device& device, DType dtype) {
   return peak.value > 0 ? Show(peak) : "-";
 }
 
+// "partitions: dpx 2 × 152 CU, cpx 8 × 38 CU; ...": nothing where there are none.
+std::string PartitionsText(const Device& device) {
+  std::string text;
+  for (const std::string_view mode : PartitionModes(device)) {
+    const Result<Device> part = Partition(device, mode);
+    if (!part || part->units == device.units) continue;
+    text += fmt::format("{} {} {} × {} {}", text.empty() ? "partitions:" : ",", mode,
+                        device.units / part->units, part->units, device.unit_kind);
+  }
+  return text.empty() ? text : text + "; any other number of units is a budget (--units)\n";
+}
+
 }  // namespace
 
 std::string DeviceListText(std::span<const Device> devices) {
@@ -84,6 +96,15 @@ std::string DeviceText(const Device& device) {
       fmt::format("{}: {}, {} {}, {} at {:.0f} MHz ({:.0f} MHz under matrix load)\n", device.id,
                   device.name, device.units, device.unit_kind, device.arch,
                   device.boost_clock.value / 1e6, device.sustained_clock.value / 1e6);
+
+  if (device.schedulers > 0) {
+    text += fmt::format(
+        "each {}: {} schedulers, up to {} waves in {} workgroups, {} of registers, {} of shared "
+        "memory ({} for one workgroup)\n",
+        device.unit_kind, device.schedulers, device.max_waves, device.max_blocks,
+        Show(device.register_file), Show(device.shared_memory), Show(device.shared_memory_block));
+  }
+  text += PartitionsText(device);
 
   TextTable rates({"rate", "unit", "flop/unit/clock", "peak", "sustained"});
   const auto add_rates = [&](const std::vector<Rate>& list, std::string_view unit) {
@@ -142,9 +163,16 @@ Json DeviceJson(const Device& device) {
                   {"source", fact.source},
                   {"read", fact.read}};
   }
-  return {{"id", device.id},     {"name", device.name},   {"vendor", device.vendor},
-          {"arch", device.arch}, {"units", device.units}, {"calibrated", device.calibrated},
-          {"rates", rates},      {"memory", memory},      {"facts", facts}};
+  Json partitions = Json::object();
+  for (const std::string_view mode : PartitionModes(device)) {
+    if (const Result<Device> part = Partition(device, mode); part.ok())
+      partitions[std::string(mode)] = part->units;
+  }
+  return {{"id", device.id},         {"name", device.name},
+          {"vendor", device.vendor}, {"arch", device.arch},
+          {"units", device.units},   {"partition_units", partitions},
+          {"rates", rates},          {"memory", memory},
+          {"facts", facts},          {"calibrated", device.calibrated}};
 }
 
 std::string CheckText(const std::string& path, const Device& device,
