@@ -2,11 +2,11 @@
 //
 //   stream(level, u) = min(bandwidth of all units, u × bandwidth of one unit)
 //   random line      = the level's random rate where the device file has one, else
-//                      CPU: line · outstanding misses · u / latency     GPU: a share of bandwidth
+//                      CPU: line · outstanding misses · u / latency     GPU: half of the stream
 //   row              = first line / random + rest / stream
 //
-// A GPU reaches a share of its datasheet's bandwidth; a CPU's figures are measured and taken as
-// they are, but only half of a cache counts on: a running step keeps other data there.
+// Device files state what is reached (the data sheet's peak stands beside it), so figures are taken
+// as they are; but only half of a CPU's cache counts: a running step keeps other data there.
 // Left out: NUMA, TLB misses beyond what the random rate contains, bank conflicts.
 
 #include "gnomon/cost/bandwidth.h"
@@ -16,11 +16,8 @@
 namespace gnomon {
 namespace {
 
-// Share of a GPU's datasheet bandwidth that streaming kernels reach: 0.80 on A100, H200 and GB200,
-// 0.82 on H100 (inference-sim issue 415).
-constexpr double kGpuStreamShare = 0.80;
-// The same for gathers of embedding rows: 0.3 to 0.8 over published table-batched embedding
-// kernels.
+// Gathers of embedding rows against streams on a GPU: 0.3 to 0.8 over published table-batched
+// embedding kernels.
 constexpr double kGpuRandomShare = 0.5;
 // Share of a CPU cache that one op's data may count on while a step runs: the rest holds its
 // neighbours' data.
@@ -55,7 +52,7 @@ const MemoryLevel& LevelOf(const Device& device, Bytes working_set, int units) {
 }
 
 BytesPerSecond ReadBandwidth(const Device& device, const MemoryLevel& level, int units) {
-  if (device.kind == Device::Kind::kGpu) return level.bandwidth * kGpuStreamShare;
+  if (device.kind == Device::Kind::kGpu) return level.bandwidth;
   const BytesPerSecond some = level.unit_bandwidth * units;
   if (some.value <= 0) return level.bandwidth * (static_cast<double>(units) / device.units);
   return std::min(level.bandwidth, some);
@@ -72,7 +69,8 @@ Seconds RandomRowTime(const Device& device, const MemoryLevel& level, Bytes row,
   const BytesPerSecond stream = ReadBandwidth(device, level, units);
   BytesPerSecond random = stream;
   if (device.kind == Device::Kind::kGpu) {
-    random = level.bandwidth * kGpuRandomShare;
+    random = level.random_bandwidth.value > 0 ? std::min(stream, level.random_bandwidth)
+                                              : level.bandwidth * kGpuRandomShare;
   } else if (level.random_bandwidth.value > 0) {
     random = std::min(stream, level.random_bandwidth * (static_cast<double>(units) / device.units));
   } else if (level.latency.value > 0) {
