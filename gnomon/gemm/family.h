@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +27,23 @@ struct Config {
   friend bool operator==(const Config&, const Config&) = default;
 };
 
+struct TimedConfig {
+  Config config;
+  Seconds time;
+};
+
+/// A family on one device: what does not depend on the problem is settled when it is made. Safe to
+/// use from several threads at once.
+class ReadyFamily {
+ public:
+  virtual ~ReadyFamily() = default;
+
+  /// Fills `fastest` with the configs of least time, fastest first (ties: enumeration order), and
+  /// returns how many there are. Allocates nothing once a kind of problem has been seen.
+  virtual Result<size_t> Fastest(const Problem& problem, std::span<TimedConfig> fastest) const = 0;
+  virtual Seconds TimeOf(const Problem& problem, const Config& config) const = 0;
+};
+
 class Family {
  public:
   virtual ~Family() = default;
@@ -42,9 +61,22 @@ class Family {
                              const Config& config) const = 0;
 
   /// Enumerate and PredictTime in one go: `seconds[i]` is the time of `configs[i]`. A family whose
-  /// facts can be hoisted out of the loop over configs overrides this; `select` prices through it.
+  /// facts can be hoisted out of the loop over configs overrides this.
   virtual Status Price(const Device& device, const Problem& problem, int units,
                        std::vector<Config>& configs, std::vector<double>& seconds) const;
+
+  /// The least times, as ReadyFamily::Fastest gives them. By default through Price; a family that
+  /// need not price every config to know them overrides this.
+  virtual Result<size_t> Fastest(const Device& device, const Problem& problem, int units,
+                                 std::span<TimedConfig> fastest) const;
+
+  /// The family made ready for many problems on a copy of the device. By default Fastest and
+  /// PredictTime of this class.
+  virtual std::unique_ptr<ReadyFamily> Ready(const Device& device, int units) const;
+
+  /// Standard deviation of log(predicted / measured), less that of another config of the same
+  /// shape: how far a predicted order of two can be trusted. Nothing where it was never measured.
+  virtual std::optional<double> PairError(const Device& device) const;
 
   /// The canonical string that `select` prints, CSV files hold and `explain --config` reads.
   virtual std::string Print(const Config& config) const = 0;

@@ -1,6 +1,8 @@
 // What a GEMM asks for, and whether it can be asked: sizes, leading dimensions and names.
 //
 //   flops = 2·m·n·k·batch        bytes = batch·(m·k·s_in + k·n·s_in + m·n·s_out)
+//   grouped: rows of A and C one group after the other, a B for each; B counts once a group with
+//   rows
 //
 // Counts are doubles: a shape with more than 2^31 elements (or more than 2^63 flops) must not wrap.
 // CheckProblem is the only gate; everything behind it may assume positive sides, leading dimensions
@@ -10,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "gnomon/base/nearest.h"
@@ -49,6 +52,11 @@ Result<Layout> ParseLayout(std::string_view text) {
   return BadInput(UnknownName("layout", text, kLayoutNames));
 }
 
+std::int64_t Problem::Products() const {
+  if (!grouped()) return batch;
+  return std::count_if(group_m.begin(), group_m.end(), [](std::int64_t rows) { return rows > 0; });
+}
+
 Flops Problem::flops() const {
   return {2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
           static_cast<double>(batch)};
@@ -57,6 +65,9 @@ Flops Problem::flops() const {
 Bytes Problem::bytes() const {
   const double dm = static_cast<double>(m), dn = static_cast<double>(n),
                dk = static_cast<double>(k);
+  if (grouped())
+    return {(dm * dk + static_cast<double>(Products()) * dk * dn) * SizeOf(dtype) +
+            dm * dn * SizeOf(dtype_out)};
   return {static_cast<double>(batch) *
           ((dm * dk + dk * dn) * SizeOf(dtype) + dm * dn * SizeOf(dtype_out))};
 }
@@ -64,9 +75,40 @@ Bytes Problem::bytes() const {
 std::string Problem::Text() const {
   std::string text = fmt::format("{}x{}x{} {} {}", m, n, k, Name(layout), Name(dtype));
   if (batch != 1) text += fmt::format(" batch {}", batch);
+  if (grouped()) text += fmt::format(" in {} groups", group_m.size());
   if (dtype_out != dtype) text += fmt::format(" to {}", Name(dtype_out));
   return text;
 }
+
+namespace {
+
+Status CheckGroups(const Problem& p) {
+  if (!p.grouped()) return Done{};
+  if (p.batch != 1)
+    return BadInput(fmt::format("batch is {} and there are {} groups; it is one or the other",
+                                p.batch, p.group_m.size()),
+                    "problem.batch");
+  std::int64_t left = p.m;  // counted down: a sum could overflow
+  for (size_t i = 0; i < p.group_m.size(); ++i) {
+    const std::int64_t rows = p.group_m[i];
+    if (rows < 0)
+      return BadInput(fmt::format("group {} has {} rows; it must have 0 or more", i, rows),
+                      fmt::format("problem.group_m[{}]", i));
+    if (rows > left)
+      return BadInput(
+          fmt::format("the groups up to {} have more rows than m, which is {}; m is their sum", i,
+                      p.m),
+          "problem.group_m");
+    left -= rows;
+  }
+  if (left != 0)
+    return BadInput(
+        fmt::format("the groups have {} rows and m is {}; m is their sum", p.m - left, p.m),
+        "problem.group_m");
+  return Done{};
+}
+
+}  // namespace
 
 Status CheckProblem(const Problem& p) {
   const std::array<std::pair<std::string_view, std::int64_t>, 4> sides = {
@@ -81,10 +123,12 @@ Status CheckProblem(const Problem& p) {
     if (value < 0)
       return BadInput(fmt::format("{} is {}; it must be 0 (dense) or a row's length", name, value),
                       fmt::format("problem.{}", name));
+  GNOMON_TRY(CheckGroups(p));
+  const auto copies_of_b = static_cast<std::int64_t>(p.grouped() ? p.group_m.size() : 1) * p.batch;
   GNOMON_TRY(CheckOperand("a", p.a_transposed() ? p.k : p.m, p.a_transposed() ? p.m : p.k,
                           p.LeadingA(), p.batch));
   GNOMON_TRY(CheckOperand("b", p.b_transposed() ? p.n : p.k, p.b_transposed() ? p.k : p.n,
-                          p.LeadingB(), p.batch));
+                          p.LeadingB(), copies_of_b));
   return CheckOperand("c", p.m, p.n, p.LeadingC(), p.batch);
 }
 

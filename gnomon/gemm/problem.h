@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gnomon/base/dtype.h"
 #include "gnomon/base/result.h"
@@ -27,6 +28,8 @@ struct Problem {
   DType dtype_out = DType::kFp32;  ///< of C; accumulation is fp32
   Epilogue epilogue = Epilogue::kNone;
   std::int64_t lda = 0, ldb = 0, ldc = 0;  ///< elements between stored rows; 0 means dense
+  /// M of each product of a grouped GEMM; m is their sum; every group has its own B; empty: none.
+  std::vector<std::int64_t> group_m = {};
 
   bool a_transposed() const { return layout == Layout::kTN || layout == Layout::kTT; }
   bool b_transposed() const { return layout == Layout::kNT || layout == Layout::kTT; }
@@ -35,12 +38,17 @@ struct Problem {
   std::int64_t LeadingB() const { return ldb ? ldb : (b_transposed() ? k : n); }
   std::int64_t LeadingC() const { return ldc ? ldc : n; }
 
+  bool grouped() const { return !group_m.empty(); }
+  /// Products with rows: the batch, or the groups that are not empty.
+  std::int64_t Products() const;
+
   Flops flops() const;       ///< 2·m·n·k·batch, in double: never overflows
   Bytes bytes() const;       ///< each operand moved once
   std::string Text() const;  ///< "2048x512x13 nt fp32"
 };
 
-/// Sides positive, leading dimensions not below the row, element counts below 2^62.
+/// Sides positive, leading dimensions not below the row, element counts below 2^62; groups add up
+/// to m and come without a batch.
 Status CheckProblem(const Problem& problem);
 
 }  // namespace gnomon

@@ -103,5 +103,39 @@ TEST(Bound, HasANameForEach) {
   EXPECT_EQ(Name(Bound::kLaunch), "launch");
 }
 
+Problem Grouped(std::vector<std::int64_t> rows) {
+  Problem p = Gemm(0, 32, 64);
+  p.group_m = std::move(rows);
+  for (const std::int64_t m : p.group_m) p.m += m;
+  return p;
+}
+
+TEST(Problem, OfGroupsCountsBOnceAGroupWithRows) {
+  const Problem p = Grouped({100, 0, 28});
+  EXPECT_TRUE(CheckProblem(p).ok());
+  EXPECT_EQ(p.Products(), 2);
+  EXPECT_EQ(p.flops().value, 2.0 * 128 * 32 * 64);
+  EXPECT_EQ(p.bytes().value, 4.0 * (128 * 64 + 2 * 32 * 64 + 128 * 32));
+  EXPECT_THAT(p.Text(), HasSubstr("128x32x64"));
+  EXPECT_THAT(p.Text(), HasSubstr("in 3 groups"));
+}
+
+TEST(CheckProblem, RefusesGroupsThatDoNotAddUp) {
+  Problem p = Grouped({100, 28});
+  p.m = 127;
+  EXPECT_THAT(CheckProblem(p).error().Text(), HasSubstr("m is their sum"));
+  p.m = 129;
+  EXPECT_THAT(CheckProblem(p).error().Text(), HasSubstr("m is their sum"));
+  p = Grouped({100, -1, 28});
+  EXPECT_THAT(CheckProblem(p).error().Text(), HasSubstr("group 1 has -1 rows"));
+  p = Grouped({100, 28});
+  p.batch = 2;
+  EXPECT_THAT(CheckProblem(p).error().Text(), HasSubstr("one or the other"));
+  constexpr std::int64_t kHuge = std::int64_t{1} << 62;
+  p = Gemm(8, 1, 1);
+  p.group_m = {kHuge, kHuge, 8};
+  EXPECT_FALSE(CheckProblem(p).ok());
+}
+
 }  // namespace
 }  // namespace gnomon

@@ -1,0 +1,21 @@
+// operator new that counts, for a test program as a whole. A file of its own: where the compiler
+// can see into it, it takes the pair of new and free for a mistake.
+
+#include "gnomon/families/triton/count_allocations.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+thread_local long allocations = 0;
+}
+
+long AllocationsOfThisThread() { return allocations; }
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
