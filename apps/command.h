@@ -29,6 +29,9 @@ CLI::App* AddLeaf(CLI::App& parent, const std::string& name, const std::string& 
 
 void AddDeviceCommands(CLI::App& app, Chosen& chosen);
 void AddGemmCommands(CLI::App& app, Chosen& chosen);
+void AddRankCommand(CLI::App& gemm, Chosen& chosen);
+void AddAccuracyCommand(CLI::App& gemm, Chosen& chosen);
+void AddCostCommands(CLI::App& app, Chosen& chosen);
 void AddCodesignCommand(CLI::App& app, Chosen& chosen);
 void AddTrainCommand(CLI::App& app, Chosen& chosen);
 

@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "apps/command.h"
+#include "apps/families.h"
 #include "gnomon/base/nearest.h"
 #include "gnomon/base/progress.h"
-#include "gnomon/families/cpu/cpu_gemm.h"
 #include "gnomon/families/cpu/runner.h"
+#include "gnomon/report/evaluation_report.h"
 #include "gnomon/report/gemm_report.h"
 
 namespace gnomon::app {
@@ -16,7 +18,7 @@ namespace {
 
 /// A problem as the arguments spell it.
 struct ProblemArguments {
-  std::string device, dtype = "fp32", layout = "nt", family, config;
+  std::string device, partition, dtype = "fp32", dtype_out, layout = "nt", family, config;
   Problem problem;
   int units = 0, top = 1;
   bool json = false;
@@ -24,80 +26,153 @@ struct ProblemArguments {
 
 struct Question {
   Device device;
+  std::string limits;  ///< the flags that cut the device down
   Problem problem;
   std::vector<const Family*> families;
 };
 
-/// Every family there is; `name` empty: all of them.
-Result<std::vector<const Family*>> Families(const std::string& name) {
-  const Family* all[] = {&cpu::GemmFamily()};
-  std::vector<const Family*> chosen;
-  std::vector<std::string_view> names;
-  for (const Family* family : all) {
-    names.push_back(family->name());
-    if (name.empty() || family->name() == name) chosen.push_back(family);
+/// The device, or what a partition and a budget of units leave of it.
+Status CutDown(const ProblemArguments& arguments, Question& question) {
+  if (!arguments.partition.empty()) {
+    GNOMON_ASSIGN(question.device, Partition(question.device, arguments.partition));
+    question.limits = "--partition " + arguments.partition;
   }
-  if (chosen.empty()) return BadInput(UnknownName("family", name, names), "--family");
-  return chosen;
+  if (arguments.units == 0) return Done{};
+  if (const Status status = CheckUnits(question.device, arguments.units); !status.ok())
+    return BadInput(status.error().message, "--units");
+  question.device = WithUnits(question.device, arguments.units);
+  question.limits +=
+      fmt::format("{}--units {}", question.limits.empty() ? "" : " ", arguments.units);
+  return Done{};
+}
+
+/// Products of operands narrower than 16 bits are stored as bf16, as training kernels do.
+DType UsualOutput(DType dtype) {
+  return SizeOf(dtype) < SizeOf(DType::kBf16) ? DType::kBf16 : dtype;
 }
 
 Result<Question> Resolve(const ProblemArguments& arguments) {
   Question question;
   GNOMON_ASSIGN(question.device, FindDevice(arguments.device));
-  question.problem = arguments.problem;
-  GNOMON_ASSIGN(question.problem.dtype, ParseDType(arguments.dtype));
-  question.problem.dtype_out = question.problem.dtype;
-  GNOMON_ASSIGN(question.problem.layout, ParseLayout(arguments.layout));
-  GNOMON_TRY(CheckProblem(question.problem));
-  GNOMON_ASSIGN(question.families, Families(arguments.family));
+  GNOMON_TRY(CutDown(arguments, question));
+  Problem& problem = question.problem = arguments.problem;
+  GNOMON_ASSIGN(problem.dtype, ParseDType(arguments.dtype));
+  problem.dtype_out = UsualOutput(problem.dtype);
+  if (!arguments.dtype_out.empty()) {
+    GNOMON_ASSIGN(problem.dtype_out, ParseDType(arguments.dtype_out));
+  }
+  GNOMON_ASSIGN(problem.layout, ParseLayout(arguments.layout));
+  if (problem.grouped()) {
+    if (problem.m != 0) return BadInput("the groups' rows are M: give one or the other", "-m");
+    for (const std::int64_t rows : problem.group_m)
+      if (__builtin_add_overflow(problem.m, rows, &problem.m))
+        return BadInput("the groups have too many rows together", "--group");
+  } else if (problem.m == 0) {
+    return BadInput("M is missing (or the rows of each group: --group)", "-m");
+  }
+  GNOMON_TRY(CheckProblem(problem));
+  GNOMON_ASSIGN(question.families, Families(arguments.family, &question.device));
+  if (problem.grouped()) {
+    std::erase_if(question.families, [](const Family* family) { return !TakesGroups(*family); });
+    if (question.families.empty())
+      return BadInput(fmt::format("no grouped kernels for {}{}", question.device.id,
+                                  arguments.family.empty() ? "" : " in family " + arguments.family),
+                      "--group");
+  }
   return question;
+}
+
+ExplainedPick Explained(const Question& question, const Pick& pick) {
+  return {std::string(pick.family->name()), pick.family->Print(pick.config),
+          pick.family->Predict(question.device, question.problem, pick.config), pick.sure,
+          pick.family->PairError(question.device).has_value()};
 }
 
 int SelectCommand(const ProblemArguments& arguments) {
   const Result<Question> question = Resolve(arguments);
   if (!question) return Fail(question.error());
-  const auto picks = Select(question->device, question->problem, question->families,
-                            arguments.units, arguments.top);
+  const auto picks =
+      Select(question->device, question->problem, question->families, 0, arguments.top);
   if (!picks) return Fail(picks.error());
   std::vector<ExplainedPick> explained;
-  for (const Pick& pick : *picks) {
-    explained.push_back({std::string(pick.family->name()), pick.family->Print(pick.config),
-                         pick.family->Predict(question->device, question->problem, pick.config)});
-  }
-  return Print(arguments.json, PicksText(question->device, question->problem, explained),
+  for (const Pick& pick : *picks) explained.push_back(Explained(*question, pick));
+  return Print(arguments.json,
+               PicksText(question->device, question->problem, explained, question->limits),
                PicksJson(question->device, question->problem, explained));
+}
+
+/// The config that the argument names, of the first family that can read it.
+Result<Pick> NamedPick(const Question& question, const std::string& config) {
+  std::string reasons;
+  for (const Family* family : question.families) {
+    const Result<Config> parsed = family->Parse(config);
+    if (parsed.ok()) return Pick{family, *parsed, {}, {}};
+    reasons += (reasons.empty() ? "" : "; ") + parsed.error().message;
+  }
+  return BadInput(reasons, "--config");
+}
+
+Result<Explanation> Explain(const Question& question, const std::string& config) {
+  constexpr size_t kRivals = 3;
+  constexpr int kLooked = 32;  // kernels may be mirror images of each other that nothing separates
+  GNOMON_ASSIGN(const std::vector<Pick> picks,
+                Select(question.device, question.problem, question.families, 0, kLooked));
+  Pick chosen = picks.front();
+  Explanation out;
+  if (!config.empty()) {
+    GNOMON_ASSIGN(chosen, NamedPick(question, config));
+    std::vector<Config> space;
+    GNOMON_TRY(chosen.family->Enumerate(question.device, question.problem, 0, space));
+    out.in_space = std::find(space.begin(), space.end(), chosen.config) != space.end();
+  }
+  out.pick = Explained(question, chosen);
+  if (out.pick.prediction.terms.empty())
+    return BadInput(fmt::format("{} cannot run {} on {}: registers, shared memory or grid do not "
+                                "suffice",
+                                out.pick.config, question.problem.Text(), question.device.id),
+                    "--config");
+  const auto same = [](const ExplainedPick& a, const ExplainedPick& b) {
+    return SeparationOf(a.prediction, b.prediction).longer.value == 0;
+  };
+  for (const Pick& pick : picks) {
+    if (pick.family == chosen.family && pick.config == chosen.config) continue;
+    ExplainedPick rival = Explained(question, pick);
+    const bool twin = same(out.pick, rival) ||
+                      std::any_of(out.rivals.begin(), out.rivals.end(),
+                                  [&](const ExplainedPick& other) { return same(other, rival); });
+    if (twin)
+      ++out.twins;
+    else
+      out.rivals.push_back(std::move(rival));
+    if (out.rivals.size() == kRivals) break;
+  }
+  return out;
 }
 
 int ExplainCommand(const ProblemArguments& arguments) {
   const Result<Question> question = Resolve(arguments);
   if (!question) return Fail(question.error());
-  const Family* family = question->families.front();
-  Config config;
-  if (arguments.config.empty()) {
-    const auto picks =
-        Select(question->device, question->problem, question->families, arguments.units);
-    if (!picks) return Fail(picks.error());
-    family = picks->front().family;
-    config = picks->front().config;
-  } else {
-    const Result<Config> parsed = family->Parse(arguments.config);
-    if (!parsed) return Fail(parsed.error());
-    config = *parsed;
-  }
-  const ExplainedPick pick{std::string(family->name()), family->Print(config),
-                           family->Predict(question->device, question->problem, config)};
-  return Print(arguments.json, ExplainText(question->device, question->problem, pick),
-               PicksJson(question->device, question->problem, {&pick, 1}));
+  const auto explanation = Explain(*question, arguments.config);
+  if (!explanation) return Fail(explanation.error());
+  return Print(arguments.json,
+               ExplainText(question->device, question->problem, *explanation, question->limits),
+               ExplainJson(question->device, question->problem, *explanation));
 }
 
 void AddProblemOptions(CLI::App& command, ProblemArguments& arguments) {
   command.add_option("--device", arguments.device, "device id or TOML file")->required();
   command.add_option("--dtype", arguments.dtype, "of A and B")->capture_default_str();
-  command.add_option("-m", arguments.problem.m, "rows of C")->required();
+  command.add_option("--dtype-out", arguments.dtype_out,
+                     "of C (default: that of A and B, bf16 where these have 8 bits or fewer)");
+  command.add_option("-m", arguments.problem.m, "rows of C (or --group)");
   command.add_option("-n", arguments.problem.n, "columns of C")->required();
   command.add_option("-k", arguments.problem.k, "inner side")->required();
   command.add_option("--batch", arguments.problem.batch, "independent products")
       ->capture_default_str();
+  command
+      .add_option("--group", arguments.problem.group_m,
+                  "rows of each product of a grouped GEMM, each with its own B: m1,m2,…")
+      ->delimiter(',');
   command.add_option("--layout", arguments.layout, "nn, nt, tn or tt (t: stored transposed)")
       ->capture_default_str();
   command.add_option("--lda", arguments.problem.lda,
@@ -109,6 +184,8 @@ void AddProblemOptions(CLI::App& command, ProblemArguments& arguments) {
   command.add_option("--family", arguments.family, "kernels to choose from (default: all)");
   command.add_option("--units", arguments.units, "cores, CUs or SMs to use (0: all)")
       ->check(CLI::Range(0, 1 << 20));
+  command.add_option("--partition", arguments.partition,
+                     "work on one partition of the device: spx, dpx, tpx, qpx or cpx");
 }
 
 /// A measuring command: where, what shapes, where to.
@@ -116,7 +193,7 @@ struct MeasureArguments {
   std::string on, family, dtype = "fp32", shapes, output, device, measured;
   double max_gflop = 0, minutes = 0;
   int threads = 0;
-  bool json = false;
+  bool json = false, held_out = false;
 };
 
 /// The present machine, which is all that can be measured on here.
@@ -134,7 +211,12 @@ Result<std::vector<Shape>> MeasuredShapes(const MeasureArguments& arguments) {
 int SweepCommand(const MeasureArguments& arguments) {
   const Result<Device> device = MeasuredDevice(arguments.on);
   if (!device) return Fail(device.error());
-  if (const auto families = Families(arguments.family); !families) return Fail(families.error());
+  if (const auto families = Families(arguments.family, nullptr); !families)
+    return Fail(families.error());
+  const std::string_view measurable[] = {cpu::GemmRunner().family().name()};
+  if (arguments.family != measurable[0])
+    return Fail(BadInput(
+        UnknownName("family to time on this machine", arguments.family, measurable), "--family"));
   const auto shapes = MeasuredShapes(arguments);
   if (!shapes) return Fail(shapes.error());
   SweepOptions options;
@@ -155,16 +237,27 @@ int SweepCommand(const MeasureArguments& arguments) {
                SweepJson(*result, arguments.output));
 }
 
+/// The devices of an evaluation: the one asked for, or each that the file names.
+Result<std::vector<Device>> EvaluatedDevices(const MeasureArguments& arguments,
+                                             const std::vector<Measurement>& rows) {
+  if (arguments.device.empty()) return FindDevicesOf(rows, arguments.measured);
+  GNOMON_ASSIGN(Device device, FindDevice(arguments.device));
+  return std::vector<Device>{std::move(device)};
+}
+
 int EvaluateCommand(const MeasureArguments& arguments) {
-  const Result<Device> device = FindDevice(arguments.device);
-  if (!device) return Fail(device.error());
-  const auto rows = ReadMeasurements(arguments.measured);
-  if (!rows) return Fail(rows.error());
-  const auto families = Families("");
-  const auto evaluation = Evaluate(*device, *rows, *families);
+  const auto measured = ReadMeasuredTable(arguments.measured);
+  if (!measured) return Fail(measured.error());
+  const auto devices = EvaluatedDevices(arguments, measured->rows);
+  if (!devices) return Fail(devices.error());
+  const auto families = Families("", nullptr);
+  if (!families) return Fail(families.error());
+  const auto evaluation = Evaluate(*devices, measured->rows, *families);
   if (!evaluation) return Fail(evaluation.error());
-  return Print(arguments.json, EvaluationText(*evaluation, *device, arguments.measured),
-               EvaluationJson(*evaluation));
+  return Print(
+      arguments.json,
+      EvaluationText(*evaluation, arguments.measured, measured->failed, arguments.held_out),
+      EvaluationJson(*evaluation, measured->failed));
 }
 
 int BenchCommand(const MeasureArguments& arguments) {
@@ -213,7 +306,7 @@ void AddGemmCommands(CLI::App& app, Chosen& chosen) {
   command->callback([&chosen, select] { chosen = [=] { return SelectCommand(*select); }; });
 
   auto explain = std::make_shared<ProblemArguments>();
-  command = AddLeaf(*gemm, "explain", "every term of one prediction",
+  command = AddLeaf(*gemm, "explain", "every term of one prediction, and what its rivals lose by",
                     "gnomon gemm explain --device host --dtype fp32 -m 2048 -n 512 -k 13",
                     &explain->json);
   AddProblemOptions(*command, *explain);
@@ -236,8 +329,11 @@ void AddGemmCommands(CLI::App& app, Chosen& chosen) {
   auto evaluate = std::make_shared<MeasureArguments>();
   command = AddLeaf(*gemm, "evaluate", "predictions and picks against measured times",
                     "gnomon gemm evaluate --device host --measured measured.csv", &evaluate->json);
-  command->add_option("--device", evaluate->device, "device id or TOML file")->required();
+  command->add_option("--device", evaluate->device,
+                      "only rows of this device (default: each row's own)");
   command->add_option("--measured", evaluate->measured, "CSV of measured times")->required();
+  command->add_flag("--held-out", evaluate->held_out,
+                    "print only rows that no constant was fitted on (JSON has both)");
   command->callback([&chosen, evaluate] { chosen = [=] { return EvaluateCommand(*evaluate); }; });
 
   auto bench = std::make_shared<MeasureArguments>();
@@ -245,6 +341,9 @@ void AddGemmCommands(CLI::App& app, Chosen& chosen) {
                     "gnomon gemm bench --on host --shapes shapes.csv --max-gflop 2", &bench->json);
   AddMeasureOptions(*command, *bench);
   command->callback([&chosen, bench] { chosen = [=] { return BenchCommand(*bench); }; });
+
+  AddRankCommand(*gemm, chosen);
+  AddAccuracyCommand(*gemm, chosen);
 }
 
 }  // namespace gnomon::app

@@ -94,6 +94,7 @@ int Main(int argc, char** argv) {
   Chosen chosen;
   AddDeviceCommands(app, chosen);
   AddGemmCommands(app, chosen);
+  AddCostCommands(app, chosen);
   AddCodesignCommand(app, chosen);
   AddTrainCommand(app, chosen);
 

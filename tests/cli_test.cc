@@ -17,6 +17,7 @@
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -70,7 +71,8 @@ TEST_F(Cli, WithoutArgumentsTeachesWhatToDoFirst) {
 TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
   for (const char* command :
        {"device list", "device show", "device check", "device calibrate", "gemm select",
-        "gemm explain", "gemm sweep", "gemm evaluate", "gemm bench", "codesign", "train"}) {
+        "gemm explain", "gemm sweep", "gemm evaluate", "gemm bench", "gemm accuracy",
+        "cost evaluate", "codesign", "train"}) {
     const Outcome run = Run(std::string(command) + " --help");
     EXPECT_EQ(run.code, 0) << command;
     EXPECT_THAT(run.out, HasSubstr("Example:\n  gnomon " + std::string(command))) << command;
@@ -191,6 +193,183 @@ TEST_F(Cli, MeasuredFilesThatCannotBeReadAreRefusedWithTheirPlace) {
           "split_k,us,source,config\nhost,cpu,fp32,fp32,nt,1,2,3,1,,,,,,,,nan,x,y\n"));
   EXPECT_EQ(nan.code, 2);
   EXPECT_THAT(nan.err, HasSubstr("nan.csv:2:"));
+}
+
+TEST_F(Cli, ExplainOnAGpuGivesTermsThatAddUpFiguresAndRivals) {
+  for (const char* device : {"h200", "mi350x", "mi300x"}) {
+    const Outcome run = Run(fmt::format(
+        "gemm explain --device {} --dtype bf16 -m 3000 -n 2048 -k 4096 --json", device));
+    ASSERT_EQ(run.code, 0) << run.err;
+    const auto json = nlohmann::json::parse(run.out);
+    const auto& pick = json["picks"][0];
+    double sum = 0;
+    for (const auto& term : pick["terms"]) sum += term["us"].get<double>();
+    EXPECT_NEAR(sum / pick["predicted_us"].get<double>(), 1, 1e-9) << device;
+    std::vector<std::string> figures;
+    for (const auto& figure : pick["figures"]) figures.push_back(figure["name"]);
+    for (const char* name : {"occupancy", "last wave idle", "L2 hits", "read from HBM"})
+      EXPECT_THAT(figures, Contains(name)) << device;
+    ASSERT_EQ(json["rivals"].size(), 3u) << device;
+    double before = 0;
+    for (const auto& rival : json["rivals"]) {
+      EXPECT_GE(rival["slower"].get<double>(), before) << device;
+      before = rival["slower"].get<double>();
+      EXPECT_NE(rival["term"], "") << device;
+      EXPECT_NE(rival["term_longer_us"].get<double>(), 0) << device;
+    }
+  }
+}
+
+TEST_F(Cli, ExplainSaysWhatAConfigOfItsOwnLosesBy) {
+  const Outcome run = Run(
+      "gemm explain --device h200 --dtype bf16 -m 4096 -n 4096 -k 4096 --config 32x32x32.w4.s2.k1");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("triton 32x32x32.w4.s2.k1"), HasSubstr("nearest rival"),
+                             HasSubstr("longer by"), HasSubstr("L2 hits"), HasSubstr("-")));
+  const Outcome cannot =
+      Run("gemm explain --device h200 --dtype bf16 -m 4096 -n 4096 -k 4096 --config "
+          "256x256x256.w8.s4.k1");
+  EXPECT_EQ(cannot.code, 2);
+  EXPECT_THAT(cannot.err, HasSubstr("256x256x256.w8.s4.k1 cannot run"));
+  const Outcome nonsense =
+      Run("gemm explain --device h200 --dtype bf16 -m 1 -n 1 -k 1 --config 256xyz");
+  EXPECT_EQ(nonsense.code, 2);
+  EXPECT_THAT(nonsense.err, HasSubstr("256xyz"));
+}
+
+TEST_F(Cli, SelectTakesUnitsPartitionsAndGroups) {
+  const auto predicted = [&](const std::string& more) {
+    const Outcome run =
+        Run("gemm select --device mi300x --dtype bf16 -n 4096 -k 4096 --json " + more);
+    EXPECT_EQ(run.code, 0) << more << ": " << run.err;
+    return run.code == 0 ? nlohmann::json::parse(run.out)["picks"][0]["predicted_us"].get<double>()
+                         : 0;
+  };
+  const double all = predicted("-m 4096"), cpx = predicted("-m 4096 --partition cpx"),
+               twenty = predicted("-m 4096 --units 20");
+  EXPECT_GT(cpx, 4 * all) << "38 of 304 CUs";
+  EXPECT_GT(twenty, cpx);
+  EXPECT_GT(predicted("--group 96,0,4000"), 0);
+  const std::string sides = " --dtype bf16 -n 64 -k 64";
+  EXPECT_THAT(Run("gemm select --device mi300x -m 64 --partition cpz" + sides).err,
+              HasSubstr("nearest is 'cpx'"));
+  EXPECT_THAT(Run("gemm select --device mi300x -m 64 --units 400" + sides).err,
+              HasSubstr("--units: mi300x has 304"));
+  EXPECT_THAT(Run("gemm select --device mi300x -m 64 --group 1,2" + sides).err,
+              HasSubstr("one or the other"));
+  EXPECT_THAT(Run("gemm select --device mi300x" + sides).err, HasSubstr("-m: M is missing"));
+  EXPECT_THAT(Run("gemm select --device mi300x -m 64 --family tritn" + sides).err,
+              HasSubstr("nearest is 'triton'"));
+}
+
+TEST_F(Cli, SelectSaysHowSureItIsOrThatTheDeviceIsNotCalibrated) {
+  const std::string sides = " --dtype bf16 -m 4096 -n 4096 -k 4096 --top 2 --family triton";
+  EXPECT_THAT(Run("gemm select --device h200" + sides).out, HasSubstr("sure to "));
+  EXPECT_THAT(Run("gemm select --device b200" + sides).out, HasSubstr("not calibrated"));
+}
+
+constexpr const char* kMeasured =
+    "device,family,dtype,dtype_out,layout,m,n,k,batch,tile_m,tile_n,tile_k,mma_m,mma_n,mma_k,"
+    "split_k,us,source,config\n"
+    "h200,triton,bf16,bf16,nt,4096,4096,4096,1,128,256,64,,,,1,230,x,128x256x64.w8.s3.k1\n"
+    "h200,triton,bf16,bf16,nt,4096,4096,4096,1,32,32,32,,,,1,1500,x,32x32x32.w4.s2.k1\n"
+    "h200,triton,bf16,bf16,nt,4096,4096,4096,1,32,32,32,,,,1,nan,x,256x256x64.w4.s4.k1\n"
+    "h200,cublas,bf16,bf16,nt,4096,4096,4096,1,,,,,,,,200,x,\n"
+    "mi300x,wonder,bf16,bf16,nt,4097,4096,4096,1,,,,,,,,250,x,\n";
+
+TEST_F(Cli, EvaluateTakesEachRowsDeviceAndGivesBothHalves) {
+  const std::string path = Write("measured.csv", kMeasured);
+  const Outcome run = Run("gemm evaluate --json --measured " + path);
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json["rows"], 4);
+  EXPECT_EQ(json["failed"], 1);
+  EXPECT_EQ(json["devices"], nlohmann::json({"h200", "mi300x"}));
+  EXPECT_EQ(json["generic"]["families"], nlohmann::json({"wonder"}));
+  EXPECT_EQ(json["regret"]["geomean"], 1.0);
+  EXPECT_EQ(json["family_choice"]["shapes"], 1);
+  EXPECT_EQ(json["family_choice"]["best_single_family"], "cublas");
+  EXPECT_LT(json["median_abs_error"].get<double>(), 0.5);
+  EXPECT_TRUE(json["held_out"].contains("median_abs_error"));
+  EXPECT_TRUE(json["held_out"].contains("regret"));
+  EXPECT_THAT(Run("gemm evaluate --held-out --measured " + path).out, HasSubstr("held out"));
+}
+
+TEST_F(Cli, EvaluateNamesTheLineOfAnUnknownDevice) {
+  const std::string path = Write(
+      "measured.csv", std::string(kMeasured) + "h300,cublas,bf16,bf16,nt,1,1,1,1,,,,,,,,4,x,\n");
+  const Outcome run = Run("gemm evaluate --measured " + path);
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("measured.csv:7:1: "), HasSubstr("h300")));
+  EXPECT_EQ(Run("gemm evaluate --device h200 --measured " + path).code, 0) << "other rows stay out";
+}
+
+TEST_F(Cli, AccuracyOfAFolderIsTheSameBytesEveryTime) {
+  Write("measured.csv", kMeasured);
+  Write("other.csv", "what,value\nsomething,1\n");
+  const std::string command = "gemm accuracy --measured . -o ";
+  ASSERT_EQ(Run(command + "one.md").code, 0) << Run(command + "one.md").err;
+  ASSERT_EQ(Run(command + "two.md").code, 0);
+  const std::string text = Slurp(folder_ / "one.md");
+  EXPECT_EQ(text, Slurp(folder_ / "two.md"));
+  EXPECT_THAT(text, AllOf(HasSubstr("| measured.csv | h200, mi300x |"), HasSubstr("FNV-1a"),
+                          Not(HasSubstr("other.csv")), Not(HasSubstr(folder_.string()))));
+  EXPECT_EQ(Run("gemm accuracy --measured nowhere").code, 2);
+}
+
+TEST_F(Cli, CostEvaluateJsonHasTheContractsKeysAndCountsEveryRow) {
+  const std::string file = Write("ops.csv",
+                                 "device,op,shape,dtype,us,gbps,source\n"
+                                 "H100,torch relu fwd,16384x4096,fp32,190,,s\n"
+                                 "H100,torch relu fwd,16384x8192,fp32,370,,s\n"
+                                 "H100,torch relu fwd,16384x1024,fp32,55,,s\n"
+                                 "Blackwell,torch relu fwd,16384x1024,fp32,55,,s\n");
+  const Outcome run = Run("cost evaluate --measured " + file + " --json");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  ASSERT_EQ(json["groups"].size(), 1u);
+  const auto& group = json["groups"][0];
+  EXPECT_EQ(group["device"], "h100");
+  EXPECT_EQ(group["op"], "relu fwd");
+  EXPECT_EQ(group["rows"], 3);
+  EXPECT_LT(group["median_abs_error"], 0.15);
+  EXPECT_GE(group["p90_abs_error"], group["median_abs_error"]);
+  EXPECT_EQ(group["spearman"], 1.0);
+  EXPECT_EQ(json["apart"][0]["rows"], 1);
+  EXPECT_EQ(json["apart"][0]["lines"], nlohmann::json::array({5}));
+  const Outcome text = Run("cost evaluate --measured " + file);
+  EXPECT_THAT(text.out, AllOf(HasSubstr("3 of 4 rows predicted, 1 apart"), HasSubstr("relu fwd"),
+                              HasSubstr("device is not told beyond doubt")));
+}
+
+TEST_F(Cli, CostEvaluateRefusesWhatIsNoOperatorFile) {
+  EXPECT_EQ(Run("cost evaluate --measured absent.csv").code, 2);
+  const Outcome header =
+      Run("cost evaluate --measured " + Write("shapes.csv", "name,layout,m,n,k\na,nt,1,2,3\n"));
+  EXPECT_EQ(header.code, 2);
+  EXPECT_THAT(header.err, AllOf(HasSubstr("shapes.csv:1:1"), HasSubstr("none of")));
+  const std::string file = Write(
+      "bytes.csv",
+      "device,op,gpus,nodes,bytes,us,gbps,bandwidth_kind,source\nH100,all_reduce,8,1,4k,10,,,s\n");
+  const Outcome cell = Run("cost evaluate --measured " + file);
+  EXPECT_EQ(cell.code, 2);
+  EXPECT_THAT(cell.err, AllOf(HasSubstr("bytes.csv:2:21"), HasSubstr("bytes")));
+}
+
+TEST_F(Cli, CostEvaluateOfOneDeviceLeavesTheOthersOut) {
+  const std::string file =
+      Write("two.csv",
+            "device,op,gpus,nodes,bytes,us,gbps,bandwidth_kind,source\n"
+            "H100,all_reduce,8,1,4096,16,,,s\nB200,all_reduce,8,1,4096,28,,,s\n");
+  const Outcome one = Run("cost evaluate --device b200 --json --rows --measured " + file);
+  ASSERT_EQ(one.code, 0) << one.err;
+  const auto json = nlohmann::json::parse(one.out);
+  EXPECT_EQ(json["other_device"], 1);
+  ASSERT_EQ(json["timings"].size(), 1u);
+  EXPECT_EQ(json["timings"][0]["line"], 3);
+  EXPECT_EQ(Run("cost evaluate --device mi300x --measured " + file).code, 2);
+  EXPECT_THAT(Run("cost evaluate --device b20 --measured " + file).err,
+              HasSubstr("nearest is 'b200'"));
 }
 
 TEST_F(Cli, TheMainJobRunsOnTheRealCriteoSample) {

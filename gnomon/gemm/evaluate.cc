@@ -1,247 +1,205 @@
 // Sets predictions against measurements, row by row and shape by shape.
 //
-//   error  = |predicted / measured − 1|          per row: median and 90th percentile
-//   regret = best measured / measured of the pick, the pick being the least predicted of the
-//   configs timed rank   = Spearman's correlation of predicted and measured times (ties share their
-//   mean rank)
+//   error = |predicted / measured − 1|          per timing: median and 90th percentile
+//   rank  = Spearman's correlation of predicted and measured times (ties share their mean rank)
 //
-// A regret needs losers: shapes with one timed config of a family give none. The pick is made among
-// the timed configs only, as nothing else could be looked up. Percentiles of regret are the low
-// ones (bad picks). Rows of families that we do not model leave their figures empty rather than
-// zero.
+// A timing is a config, shape and source; where the file repeats it, the least time stands for it
+// (what disturbs a timing, a late launch or a clock that fell, only makes it longer). All figures
+// are given twice: over all timings, and over those held out of every fit (base/fit_split.h). The
+// roofline beside them is fitted on the others.
+//
+// Choices between configs and between families: evaluate_choice.cc. Entry point: Evaluate.
 
 #include "gnomon/gemm/evaluate.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <map>
-#include <numeric>
 #include <set>
 
+#include "gnomon/base/fit_split.h"
 #include "gnomon/base/statistics.h"
-#include "gnomon/gemm/library.h"
+#include "gnomon/gemm/evaluate_parts.h"
+#include "gnomon/gemm/roofline.h"
 
 namespace gnomon {
 namespace {
 
-struct Pair {
-  const Measurement* row = nullptr;
-  double measured = 0, predicted = 0;  // seconds
-};
-
-double GeometricMean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += std::log(value);
-  return std::exp(sum / static_cast<double>(values.size()));
+bool HeldOut(const Measurement& row) {
+  return !IsFitRow(fmt::format("{},{},{}", row.problem.m, row.problem.n, row.problem.k));
 }
 
-// Mean rank of equals, from 0.
-std::vector<double> Ranks(const std::vector<double>& values) {
-  std::vector<size_t> order(values.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
-  std::vector<double> ranks(values.size());
-  for (size_t i = 0; i < order.size();) {
-    size_t end = i;
-    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
-    for (size_t j = i; j < end; ++j)
-      ranks[order[j]] = (static_cast<double>(i) + static_cast<double>(end - 1)) / 2;
-    i = end;
+// What makes a timing the same one, timed again.
+std::string RepeatKey(const Measurement& row) {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", row.device, row.family, row.dtype_text,
+                     row.problem.Text(), row.layout_stated, row.tile_m, row.tile_n, row.tile_k,
+                     row.split_k, row.config, row.source);
+}
+
+ErrorFigures ErrorsOf(const std::vector<const Timing*>& timings, double Timing::*predicted) {
+  ErrorFigures out;
+  out.timings = static_cast<std::int64_t>(timings.size());
+  std::vector<double> errors, ours, theirs;
+  for (const Timing* timing : timings) {
+    errors.push_back(std::abs(timing->*predicted / timing->measured - 1));
+    ours.push_back(timing->*predicted);
+    theirs.push_back(timing->measured);
   }
-  return ranks;
-}
-
-// Nothing where one side does not vary.
-std::optional<double> Spearman(const std::vector<Pair>& pairs) {
-  std::vector<double> measured, predicted;
-  for (const Pair& pair : pairs) {
-    measured.push_back(pair.measured);
-    predicted.push_back(pair.predicted);
-  }
-  if (pairs.size() < 2) return std::nullopt;
-  const std::vector<double> a = Ranks(measured), b = Ranks(predicted);
-  const double mean = static_cast<double>(pairs.size() - 1) / 2;
-  double ab = 0, aa = 0, bb = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    ab += (a[i] - mean) * (b[i] - mean);
-    aa += (a[i] - mean) * (a[i] - mean);
-    bb += (b[i] - mean) * (b[i] - mean);
-  }
-  if (aa == 0 || bb == 0) return std::nullopt;
-  return ab / std::sqrt(aa * bb);
-}
-
-std::string ShapeKey(const Measurement& row) {
-  return row.problem.Text() + (row.layout_stated ? "" : "?");
-}
-
-const Family* FindFamily(std::span<const Family* const> families, std::string_view name) {
-  for (const Family* family : families)
-    if (family->name() == name) return family;
-  return nullptr;
-}
-
-// The predicted time of a row, or nothing where we have no model of what ran.
-std::optional<double> PredictRow(const Device& device, const Measurement& row,
-                                 std::span<const Family* const> families) {
-  if (!row.dtype_modelled) return std::nullopt;
-  if (const Family* family = FindFamily(families, row.family)) {
-    const Result<Config> config = family->Parse(row.config);
-    if (!config.ok()) return std::nullopt;
-    return family->PredictTime(device, row.problem, *config).value;
-  }
-  if (!IsVendorLibrary(row.family) || device.SustainedPeak(row.problem.dtype).value <= 0)
-    return std::nullopt;
-  return PredictLibrary(device, row.problem, 0).time.value;
-}
-
-using ByFamily = std::map<std::string, std::vector<Pair>>;
-
-PickOnShape PickOf(const std::vector<Pair>& pairs, double& top4) {
-  constexpr size_t kTop = 4;
-  std::vector<const Pair*> order;
-  for (const Pair& pair : pairs) order.push_back(&pair);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Pair* a, const Pair* b) { return a->predicted < b->predicted; });
-  const Pair& best =
-      *std::min_element(pairs.begin(), pairs.end(),
-                        [](const Pair& a, const Pair& b) { return a.measured < b.measured; });
-  double first_four = order[0]->measured;
-  for (size_t i = 1; i < std::min(kTop, order.size()); ++i)
-    first_four = std::min(first_four, order[i]->measured);
-  top4 = best.measured / first_four;
-  PickOnShape out;
-  out.problem = best.row->problem;
-  out.family = best.row->family;
-  out.configs = static_cast<int>(pairs.size());
-  out.best = best.row->config;
-  out.pick = order[0]->row->config;
-  out.best_time = {best.measured};
-  out.pick_time = {order[0]->measured};
-  out.pick_predicted = {order[0]->predicted};
+  constexpr double kNinety = 0.90;
+  out.median = Median(errors);
+  out.p90 = Quantile(std::move(errors), kNinety);
+  out.spearman = Spearman(ours, theirs);
   return out;
 }
 
-// Vendor libraries have no configs of ours to choose between: what they ran is not known.
-void EvaluateRegret(const std::map<std::string, ByFamily>& shapes,
-                    std::span<const Family* const> families, Evaluation& out) {
-  std::vector<double> ratios, top4s, within;
-  for (const auto& [key, by_family] : shapes) {
-    for (const auto& [family, pairs] : by_family) {
-      std::set<std::string> configs;
-      for (const Pair& pair : pairs) configs.insert(pair.row->config);
-      if (configs.size() < 2 || !FindFamily(families, family)) continue;
-      double top4 = 1;
-      out.shapes.push_back(PickOf(pairs, top4));
-      ratios.push_back(out.shapes.back().ratio());
-      top4s.push_back(top4);
-      if (const std::optional<double> rank = Spearman(pairs)) within.push_back(*rank);
-    }
-  }
-  if (!within.empty()) out.spearman_within_shape = Median(within);
-  if (ratios.empty()) return;
-  constexpr double kTenth = 0.10, kTwentieth = 0.05;
-  out.regret = Regret{GeometricMean(ratios), Quantile(ratios, kTenth), Quantile(ratios, kTwentieth),
-                      *std::min_element(ratios.begin(), ratios.end()), GeometricMean(top4s)};
+template <class Key>
+std::vector<GroupFigures> GroupBy(std::span<const Timing> timings, Key key) {
+  std::map<decltype(key(timings.front())), std::vector<const Timing*>> groups;
+  for (const Timing& timing : timings) groups[key(timing)].push_back(&timing);
+  std::vector<GroupFigures> out;
+  for (const auto& [name, members] : groups)
+    out.push_back({fmt::format("{}", name), ErrorsOf(members, &Timing::predicted),
+                   ErrorsOf(members, &Timing::roofline)});
+  return out;
 }
 
-// One family's time on a shape: measured of its predicted-fastest config, and that prediction.
-struct FamilyTime {
-  double measured = 0, predicted = 0;
-};
+// "1 to 10 GFLOP": the decade with the unit that keeps its number short.
+std::string DecadeName(int decade) {
+  constexpr int kThousand = 3;  // decades
+  constexpr std::array<std::string_view, 6> kUnits = {"FLOP",  "KFLOP", "MFLOP",
+                                                      "GFLOP", "TFLOP", "PFLOP"};
+  const int unit = std::clamp(decade / kThousand, 0, static_cast<int>(kUnits.size()) - 1);
+  const double low = std::pow(10.0, decade - unit * kThousand);
+  return fmt::format("{:.0f} to {:.0f} {}", low, 10 * low, kUnits[static_cast<size_t>(unit)]);
+}
 
-// Only shapes where a family of ours took part: between two libraries the one model cannot choose.
-void EvaluateFamilyChoice(const std::map<std::string, ByFamily>& shapes,
-                          std::span<const Family* const> families, Evaluation& out) {
-  std::vector<std::map<std::string, FamilyTime>> contested;
-  std::map<std::string, std::vector<double>> single;
-  std::vector<double> picked;
-  for (const auto& [key, by_family] : shapes) {
-    const bool ours = std::any_of(by_family.begin(), by_family.end(), [&](const auto& entry) {
-      return FindFamily(families, entry.first) != nullptr;
-    });
-    if (by_family.size() < 2 || !ours) continue;
-    std::map<std::string, FamilyTime> times;
-    for (const auto& [family, pairs] : by_family) {
-      const Pair& first =
-          *std::min_element(pairs.begin(), pairs.end(),
-                            [](const Pair& a, const Pair& b) { return a.predicted < b.predicted; });
-      times[family] = {first.measured, first.predicted};
-    }
-    contested.push_back(std::move(times));
-  }
-  if (contested.empty()) return;
-  for (const auto& times : contested) {
-    const auto fastest = std::min_element(
-        times.begin(), times.end(),
-        [](const auto& a, const auto& b) { return a.second.measured < b.second.measured; });
-    const auto chosen = std::min_element(
-        times.begin(), times.end(),
-        [](const auto& a, const auto& b) { return a.second.predicted < b.second.predicted; });
-    picked.push_back(fastest->second.measured / chosen->second.measured);
-    for (const auto& [family, time] : times)
-      single[family].push_back(fastest->second.measured / time.measured);
-  }
-  FamilyChoice choice;
-  choice.shapes = static_cast<int>(contested.size());
-  choice.picked_best = GeometricMean(picked);
-  for (const auto& [family, ratios] : single) {
-    if (ratios.size() != contested.size()) continue;  // not timed everywhere: no single choice
-    const double mean = GeometricMean(ratios);
-    if (mean <= choice.best_single) continue;
-    choice.best_single = mean;
-    choice.best_single_family = family;
-  }
-  if (choice.best_single > 0 && choice.best_single < 1)
-    choice.headroom_recovered = 1 - std::log(choice.picked_best) / std::log(choice.best_single);
-  out.family_choice = choice;
+int DecadeOf(const Timing& timing) {
+  return static_cast<int>(std::floor(std::log10(timing.row->problem.flops().value)));
+}
+
+EvaluationFigures FiguresOf(std::span<const Timing> timings, const Menus& menus,
+                            std::span<const Family* const> families) {
+  EvaluationFigures out;
+  out.timings = static_cast<std::int64_t>(timings.size());
+  if (timings.empty()) return out;
+  std::vector<const Timing*> all;
+  for (const Timing& timing : timings) all.push_back(&timing);
+  const ErrorFigures errors = ErrorsOf(all, &Timing::predicted);
+  out.median_abs_error = errors.median;
+  out.p90_abs_error = errors.p90;
+  out.spearman = errors.spearman;
+  out.roofline = ErrorsOf(all, &Timing::roofline);
+  out.decades = GroupBy(timings, DecadeOf);
+  for (GroupFigures& group : out.decades) group.name = DecadeName(std::stoi(group.name));
+  out.dtypes =
+      GroupBy(timings, [](const Timing& t) { return t.row->device + " " + t.row->dtype_text; });
+  out.families =
+      GroupBy(timings, [](const Timing& t) { return t.row->device + " " + t.row->family; });
+  const Contests contests = ContestsOf(timings);
+  EvaluateConfigs(contests, timings, menus, families, out);
+  EvaluateFamilyChoice(contests, out);
+  return out;
 }
 
 }  // namespace
 
-Result<Evaluation> Evaluate(const Device& device, std::span<const Measurement> rows,
+std::vector<std::string> DevicesOf(std::span<const Measurement> rows) {
+  std::vector<std::string> out;
+  for (const Measurement& row : rows)
+    if (std::find(out.begin(), out.end(), row.device) == out.end()) out.push_back(row.device);
+  return out;
+}
+
+Result<std::vector<Device>> FindDevicesOf(std::span<const Measurement> rows,
+                                          const std::string& path) {
+  std::vector<Device> out;
+  for (const std::string& id : DevicesOf(rows)) {
+    Result<Device> device = FindDevice(id);
+    if (device.ok()) {
+      out.push_back(std::move(*device));
+      continue;
+    }
+    for (const Measurement& row : rows)
+      if (row.device == id)
+        return BadInput(device.error().message,
+                        fmt::format("{}:{}:{}", path, row.line, row.device_column));
+  }
+  return out;
+}
+
+Result<Evaluation> Evaluate(std::span<const Device> devices, std::span<const Measurement> rows,
                             std::span<const Family* const> families) {
   Evaluation out;
-  std::vector<Pair> pairs;
-  std::map<std::string, ByFamily> shapes;
-  std::set<std::string> devices;
+  for (const Device& device : devices) out.devices.push_back(device.id);
+  std::vector<Timing> timings;
+  std::map<std::string, size_t> seen;
+  std::set<std::string> unknown;
   for (const Measurement& row : rows) {
     ++out.rows;
-    devices.insert(row.device);
-    if (row.device != device.id) {
+    const auto device = std::find_if(devices.begin(), devices.end(),
+                                     [&](const Device& d) { return d.id == row.device; });
+    if (device == devices.end()) {
       ++out.other_device;
       continue;
     }
-    const std::optional<double> predicted = PredictRow(device, row, families);
+    const double measured = Microseconds(row.us).value;
+    const auto [entry, fresh] = seen.try_emplace(RepeatKey(row), timings.size());
+    if (!fresh) {
+      ++out.repeats;
+      Timing& first = timings[entry->second];
+      first.measured = std::min(first.measured, measured);
+      continue;
+    }
+    const auto predicted = PredictMeasured(*device, row, families);
     if (!predicted) {
       ++out.not_modelled;
+      seen.erase(entry);
       continue;
     }
     ++out.predicted;
-    const Pair pair{&row, Microseconds(row.us).value, *predicted};
-    pairs.push_back(pair);
-    shapes[ShapeKey(row)][row.family].push_back(pair);
+    out.kin_dtype += !row.dtype_modelled;
+    if (predicted->by == MeasuredPrediction::By::kGeneric) {
+      ++out.generic;
+      unknown.insert(row.family);
+    }
+    timings.push_back({&*device, &row, measured, predicted->time.value, 0, predicted->by});
   }
   if (out.other_device == out.rows) {
-    std::string names;
-    for (const std::string& name : devices) names += (names.empty() ? "" : ", ") + name;
-    return BadInput(fmt::format("no row is of device '{}'; the file has {}", device.id,
-                                names.empty() ? "no rows" : names),
+    const auto join = [](const std::vector<std::string>& names) {
+      std::string text;
+      for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+      return text;
+    };
+    return BadInput(fmt::format("no row is of device '{}'; the file has {}", join(out.devices),
+                                rows.empty() ? "no rows" : join(DevicesOf(rows))),
                     "--device");
   }
-  if (pairs.empty()) return out;
+  out.generic_families.assign(unknown.begin(), unknown.end());
 
-  constexpr double kNinety = 0.90;
-  std::vector<double> errors;
-  for (const Pair& pair : pairs) errors.push_back(std::abs(pair.predicted / pair.measured - 1));
-  out.median_abs_error = Median(errors);
-  out.p90_abs_error = Quantile(errors, kNinety);
-  out.spearman = Spearman(pairs);
-  EvaluateRegret(shapes, families, out);
-  EvaluateFamilyChoice(shapes, families, out);
+  std::vector<RooflineTiming> roofline;
+  for (const Timing& timing : timings) {
+    const Measurement& row = *timing.row;
+    roofline.push_back({timing.device, &row.problem,
+                        row.device + "|" + row.family + "|" + row.dtype_text, timing.measured,
+                        !HeldOut(row)});
+  }
+  const std::vector<double> baseline = FitRooflines(roofline);
+  std::vector<Timing> held_out;
+  for (size_t i = 0; i < timings.size(); ++i) {
+    timings[i].roofline = baseline[i];
+    if (HeldOut(*timings[i].row)) held_out.push_back(timings[i]);
+  }
+  const Menus menus = MenusOf(timings);
+  static_cast<EvaluationFigures&>(out) = FiguresOf(timings, menus, families);
+  out.held_out = FiguresOf(held_out, menus, families);
   return out;
+}
+
+Result<Evaluation> Evaluate(const Device& device, std::span<const Measurement> rows,
+                            std::span<const Family* const> families) {
+  return Evaluate(std::span(&device, 1), rows, families);
 }
 
 }  // namespace gnomon

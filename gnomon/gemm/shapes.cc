@@ -2,7 +2,8 @@
 //
 // Columns are found by name, so their order is free and further columns may stand beside them.
 // Every refusal names path:line:column, the value, and what would be valid. A measured row without
-// a layout (profiler traces do not record it) is read as nt and marked.
+// a layout (profiler traces do not record it) is read as nt and marked. A time of "nan" is a config
+// that failed: counted, not a row; any other time must be a finite number above 0.
 
 #include "gnomon/gemm/shapes.h"
 
@@ -14,6 +15,7 @@
 namespace gnomon {
 namespace {
 
+constexpr std::string_view kFailedTime = "nan";
 constexpr std::int64_t kMaxSide = std::int64_t{1} << 40;  // beyond any memory; products stay finite
 
 std::string At(const CsvTable& table, const CsvTable::Row& row, int column) {
@@ -71,11 +73,19 @@ Status ReadDType(const CsvTable& table, const CsvTable::Row& row, int column, DT
   return Done{};
 }
 
-// Formats that public measurements name and we have no type for: their rows are read, not
-// predicted.
-bool IsForeignFormat(std::string_view text) {
-  constexpr std::array<std::string_view, 3> kForeign = {"fp4", "fp6", "nvfp4"};
-  return std::find(kForeign.begin(), kForeign.end(), text) != kForeign.end();
+// Formats that public measurements name and we have no type for, and the type with as many bits an
+// element and a scale a block that stands in for them.
+struct ForeignFormat {
+  std::string_view name;
+  DType kin;
+};
+constexpr std::array<ForeignFormat, 3> kForeignFormats = {
+    {{"fp4", DType::kMxFp4}, {"fp6", DType::kMxFp6}, {"nvfp4", DType::kMxFp4}}};
+
+const ForeignFormat* FindForeignFormat(std::string_view text) {
+  for (const ForeignFormat& format : kForeignFormats)
+    if (format.name == text) return &format;
+  return nullptr;
 }
 
 Result<std::vector<Shape>> ShapesOf(const CsvTable& table, DType dtype) {
@@ -104,7 +114,7 @@ Status ReadOptional(const CsvTable& table, const CsvTable::Row& row, std::string
   return Done{};
 }
 
-Result<std::vector<Measurement>> MeasurementsOf(const CsvTable& table) {
+Result<MeasuredTable> MeasurementsOf(const CsvTable& table) {
   GNOMON_ASSIGN(const SideColumns sides, FindSides(table));
   GNOMON_ASSIGN(const int device, table.Column("device"));
   GNOMON_ASSIGN(const int family, table.Column("family"));
@@ -113,14 +123,21 @@ Result<std::vector<Measurement>> MeasurementsOf(const CsvTable& table) {
   GNOMON_ASSIGN(const int us, table.Column("us"));
   const int source = table.FindColumn("source"), config = table.FindColumn("config");
   if (table.rows.empty()) return BadInput("no measurements below the header", table.path);
-  std::vector<Measurement> rows;
-  rows.reserve(table.rows.size());
+  MeasuredTable measured;
+  measured.rows.reserve(table.rows.size());
   for (const CsvTable::Row& row : table.rows) {
     Measurement out;
+    out.line = row.line;
+    out.device_column = row.columns[static_cast<size_t>(device)];
     out.device = Cell(row, device);
     out.family = Cell(row, family);
-    out.dtype_modelled = !IsForeignFormat(Cell(row, dtype));
-    if (out.dtype_modelled) GNOMON_TRY(ReadDType(table, row, dtype, out.problem.dtype));
+    out.dtype_text = Cell(row, dtype);
+    if (const ForeignFormat* foreign = FindForeignFormat(out.dtype_text)) {
+      out.dtype_modelled = false;
+      out.problem.dtype = foreign->kin;
+    } else {
+      GNOMON_TRY(ReadDType(table, row, dtype, out.problem.dtype));
+    }
     out.problem.dtype_out = out.problem.dtype;
     if (!Cell(row, dtype_out).empty())
       GNOMON_TRY(ReadDType(table, row, dtype_out, out.problem.dtype_out));
@@ -131,15 +148,26 @@ Result<std::vector<Measurement>> MeasurementsOf(const CsvTable& table) {
     GNOMON_TRY(ReadOptional(table, row, "tile_n", out.tile_n));
     GNOMON_TRY(ReadOptional(table, row, "tile_k", out.tile_k));
     GNOMON_TRY(ReadOptional(table, row, "split_k", out.split_k));
+    if (Cell(row, us) == kFailedTime) {
+      if (++measured.failed == static_cast<std::int64_t>(table.rows.size()))
+        return BadInput("every config of the file failed: no time but 'nan'",
+                        At(table, table.rows.front(), us));
+      continue;
+    }
     GNOMON_ASSIGN(out.us, table.Number(row, us));
     if (out.us <= 0)
       return BadInput(fmt::format("us is {}; a time must be above 0", Cell(row, us)),
                       At(table, row, us));
     if (source >= 0) out.source = Cell(row, source);
     if (config >= 0) out.config = Cell(row, config);
-    rows.push_back(std::move(out));
+    measured.rows.push_back(std::move(out));
   }
-  return rows;
+  return measured;
+}
+
+Result<std::vector<Measurement>> RowsOf(Result<MeasuredTable> table) {
+  if (!table.ok()) return table.error();
+  return std::move(table->rows);
 }
 
 }  // namespace
@@ -154,14 +182,22 @@ Result<std::vector<Shape>> ParseShapes(std::string_view text, std::string_view p
   return ShapesOf(table, dtype);
 }
 
-Result<std::vector<Measurement>> ReadMeasurements(const std::string& path) {
+Result<MeasuredTable> ReadMeasuredTable(const std::string& path) {
   GNOMON_ASSIGN(const CsvTable table, ReadCsv(path));
   return MeasurementsOf(table);
 }
 
-Result<std::vector<Measurement>> ParseMeasurements(std::string_view text, std::string_view path) {
+Result<MeasuredTable> ParseMeasuredTable(std::string_view text, std::string_view path) {
   GNOMON_ASSIGN(const CsvTable table, ParseCsv(text, path));
   return MeasurementsOf(table);
+}
+
+Result<std::vector<Measurement>> ReadMeasurements(const std::string& path) {
+  return RowsOf(ReadMeasuredTable(path));
+}
+
+Result<std::vector<Measurement>> ParseMeasurements(std::string_view text, std::string_view path) {
+  return RowsOf(ParseMeasuredTable(text, path));
 }
 
 std::string MeasurementLine(const Measurement& row) {
@@ -172,7 +208,7 @@ std::string MeasurementLine(const Measurement& row) {
   const std::array<std::string, 19> cells = {
       row.device,
       row.family,
-      std::string(Name(p.dtype)),
+      row.dtype_text.empty() ? std::string(Name(p.dtype)) : row.dtype_text,
       std::string(Name(p.dtype_out)),
       row.layout_stated ? std::string(Name(p.layout)) : std::string(),
       fmt::to_string(p.m),

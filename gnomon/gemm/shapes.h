@@ -31,14 +31,28 @@ inline constexpr std::string_view kMeasuredHeader =
 struct Measurement {
   std::string device, family;
   Problem problem;
-  bool layout_stated = true;   ///< profiler traces do not say; then `problem.layout` is nt
-  bool dtype_modelled = true;  ///< false for formats of public files that are none of ours (nvfp4)
+  bool layout_stated = true;  ///< profiler traces do not say; then `problem.layout` is nt
+  /// False for formats of public files that are none of ours (nvfp4, fp4, fp6): `problem.dtype` is
+  /// then their nearest kin, the MX format of as many bits.
+  bool dtype_modelled = true;
+  std::string dtype_text;  ///< as the file has it
   std::int64_t tile_m = 0, tile_n = 0, tile_k = 0, split_k = 0;
   double us = 0;
   std::string source, config;
+  int line = 0, device_column = 0;  ///< where the row's device stands in the file, from 1
+};
+
+/// A measured file. Rows whose time is "nan" (a sweep writes it for a config that failed to build
+/// or to run) are counted and left out of `rows`.
+struct MeasuredTable {
+  std::vector<Measurement> rows;
+  std::int64_t failed = 0;
 };
 
 /// The family's name and config string are not checked here: a reader may know no such family.
+Result<MeasuredTable> ReadMeasuredTable(const std::string& path);
+Result<MeasuredTable> ParseMeasuredTable(std::string_view text, std::string_view path);
+/// The same without the count.
 Result<std::vector<Measurement>> ReadMeasurements(const std::string& path);
 Result<std::vector<Measurement>> ParseMeasurements(std::string_view text, std::string_view path);
 

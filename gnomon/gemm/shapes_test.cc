@@ -67,6 +67,45 @@ TEST(Measurements, RefuseATimeOfZero) {
   EXPECT_THAT(rows.error().Text(), HasSubstr("m.csv:2:38"));
 }
 
+TEST(Measurements, RefuseTornRowsAndTimesThatAreNone) {
+  const std::string head = std::string(kMeasuredHeader) + "\n";
+  const std::pair<std::string, const char*> cases[] = {
+      {head + "host,cpu,fp32,fp32,nt,1,1,1,1,,,,,,,,-4,s,c\n", "m.csv:2:38"},
+      {head + "host,cpu,fp32,fp32,nt,1,1,1,1,,,,,,,,inf,s,c\n", "m.csv:2:38"},
+      {head + "host,cpu,fp32,fp32,nt,1,1,1,1,,,,,,,,,s,c\n", "m.csv:2:38"},
+      {head + "host,cpu,fp32,fp32,nt,1,1,1,1,,,,,,,,4\n", "m.csv:2"},
+      {"device,family,dtype,dtype_out,layout,m,n,k,batch,usec\n", "us"},
+      {head, "no measurements"},
+      {"", "m.csv"}};
+  for (const auto& [text, wanted] : cases) {
+    const auto rows = ParseMeasurements(text, "m.csv");
+    ASSERT_FALSE(rows.ok()) << text;
+    EXPECT_THAT(rows.error().Text(), HasSubstr(wanted));
+  }
+}
+
+TEST(Measurements, CountFailedConfigsApart) {
+  const auto table = ParseMeasuredTable(std::string(kMeasuredHeader) +
+                                            "\nhost,cpu,fp32,fp32,nt,1,1,1,1,,,,,,,,nan,s,c1\n" +
+                                            "host,cpu,fp32,fp32,nt,1,1,1,1,,,,,,,,2,s,c2\n",
+                                        "m.csv");
+  ASSERT_TRUE(table.ok()) << table.error().Text();
+  EXPECT_EQ(table->failed, 1);
+  ASSERT_EQ(table->rows.size(), 1u);
+  EXPECT_EQ(table->rows[0].config, "c2");
+  EXPECT_EQ(table->rows[0].line, 3);
+}
+
+TEST(Measurements, AForeignFormatIsReadAsItsNearestKin) {
+  const auto rows = ParseMeasurements(
+      std::string(kMeasuredHeader) + "\nb200,cudnn,nvfp4,bf16,nt,1,1,1,1,,,,,,,,2,s,c\n", "m.csv");
+  ASSERT_TRUE(rows.ok()) << rows.error().Text();
+  EXPECT_FALSE((*rows)[0].dtype_modelled);
+  EXPECT_EQ((*rows)[0].problem.dtype, DType::kMxFp4);
+  EXPECT_EQ((*rows)[0].dtype_text, "nvfp4");
+  EXPECT_THAT(MeasurementLine((*rows)[0]), HasSubstr("nvfp4"));
+}
+
 TEST(Measurements, EveryPublicFileReads) {
   const std::filesystem::path folder = GNOMON_SOURCE_DIR "/../shared/measured";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no ../shared/measured beside the project";

@@ -4,8 +4,11 @@
 #include "gnomon/report/gemm_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
 
 #include "gnomon/base/text_table.h"
 
@@ -17,14 +20,108 @@ FlopsPerSecond Speed(const Problem& problem, Seconds time) { return problem.flop
 std::string SideFlags(const Problem& problem) {
   std::string flags = fmt::format("-m {} -n {} -k {} --layout {} --dtype {}", problem.m, problem.n,
                                   problem.k, Name(problem.layout), Name(problem.dtype));
+  if (problem.grouped())
+    flags = fmt::format("--group {} -n {} -k {} --layout {} --dtype {}",
+                        fmt::join(problem.group_m, ","), problem.n, problem.k, Name(problem.layout),
+                        Name(problem.dtype));
+  if (problem.dtype_out != problem.dtype)
+    flags += fmt::format(" --dtype-out {}", Name(problem.dtype_out));
   if (problem.batch != 1) flags += fmt::format(" --batch {}", problem.batch);
+  for (const auto& [flag, value] :
+       {std::pair{"--lda", problem.lda}, {"--ldb", problem.ldb}, {"--ldc", problem.ldc}})
+    if (value != 0) flags += fmt::format(" {} {}", flag, value);
   return flags;
+}
+
+/// "670 TFLOP/s, 68% of the matrix units' sustained peak".
+std::string SpeedText(const Device& device, const Problem& problem, Seconds time) {
+  const FlopsPerSecond speed = Speed(problem, time), peak = device.SustainedPeak(problem.dtype);
+  if (peak.value <= 0) return Show(speed);
+  return fmt::format("{}, {:.0f}% of the sustained peak", Show(speed), 100 * (speed / peak));
+}
+
+// How sure the order of the first two is.
+std::string SureText(const Device& device, std::span<const ExplainedPick> picks) {
+  const ExplainedPick& best = picks.front();
+  if (best.sure)
+    return fmt::format("sure to {:.0f}% that the first beats the second\n", 100 * *best.sure);
+  // Of the two, the one that nothing is known of; the second may not be shown.
+  const std::string family = !best.calibrated                           ? best.family
+                             : picks.size() > 1 && !picks[1].calibrated ? picks[1].family
+                                                                        : "the second";
+  return fmt::format(
+      "not calibrated: predictions of {} were never held against rivals timed on {}, so how sure "
+      "the first beats the second is not known\n",
+      family, device.id);
+}
+
+// A figure as the terminal shows it.
+std::string FigureText(const Figure& figure) {
+  if (figure.unit == "share") return fmt::format("{:.0f}%", 100 * figure.value);
+  if (figure.unit == "bytes") return Show(Bytes{figure.value});
+  constexpr double kGiga = 1e9;
+  if (figure.unit == "hertz") return fmt::format("{:.2f} GHz", figure.value / kGiga);
+  return Significant(figure.value);
+}
+
+std::string FiguresText(const Prediction& prediction) {
+  if (prediction.figures.empty()) return {};
+  TextTable table({"figure", "value", "of what"});
+  for (const Figure& figure : prediction.figures)
+    table.Row({figure.name, FigureText(figure), figure.why});
+  return "\n" + table.Text();
+}
+
+std::string RivalsText(const Explanation& explanation) {
+  if (explanation.rivals.empty()) return {};
+  const Prediction& pick = explanation.pick.prediction;
+  TextTable table({"nearest rival", "predicted", "longer by", "differs most in"});
+  for (const ExplainedPick& rival : explanation.rivals) {
+    const Separation apart = SeparationOf(pick, rival.prediction);
+    table.Row({rival.family + " " + rival.config, Show(rival.prediction.time),
+               fmt::format("{:+.1f}%", 100 * (rival.prediction.time / pick.time - 1)),
+               apart.longer.value == 0
+                   ? "nothing"
+                   : fmt::format("{} {}{}", apart.term, apart.longer.value > 0 ? "+" : "-",
+                                 Show(Seconds{std::abs(apart.longer.value)}))});
+  }
+  std::string text = "\n" + table.Text();
+  if (explanation.twins > 0)
+    text += fmt::format("  ({} more configs are predicted the same in every term)\n",
+                        explanation.twins);
+  return text;
+}
+
+Json PickJson(const ExplainedPick& pick) {
+  Json terms = Json::array();
+  for (const Term& term : pick.prediction.terms)
+    terms.push_back({{"name", term.name}, {"us", InMicroseconds(term.time)}, {"why", term.why}});
+  return {{"family", pick.family},
+          {"config", pick.config},
+          {"predicted_us", InMicroseconds(pick.prediction.time)},
+          {"relative_error", pick.prediction.relative_error},
+          {"bound", Name(pick.prediction.bound)},
+          {"sure", pick.sure ? Json(*pick.sure) : Json(nullptr)},
+          {"calibrated", pick.calibrated},
+          {"terms", terms}};
+}
+
+Json ProblemJson(const Problem& problem) {
+  Json json = {{"m", problem.m},
+               {"n", problem.n},
+               {"k", problem.k},
+               {"batch", problem.batch},
+               {"layout", Name(problem.layout)},
+               {"dtype", Name(problem.dtype)},
+               {"dtype_out", Name(problem.dtype_out)}};
+  if (problem.grouped()) json["group_m"] = problem.group_m;
+  return json;
 }
 
 }  // namespace
 
 std::string PicksText(const Device& device, const Problem& problem,
-                      std::span<const ExplainedPick> picks) {
+                      std::span<const ExplainedPick> picks, std::string_view limits) {
   const ExplainedPick& best = picks.front();
   std::string text =
       fmt::format("{} on {}: {} {}, predicted {} ± {:.0f}%, bound by {}\n", problem.Text(),
@@ -37,49 +134,81 @@ std::string PicksText(const Device& device, const Problem& problem,
                std::string(Name(pick.prediction.bound))});
   }
   text += table.Text();
-  text += fmt::format("next: gnomon gemm explain --device {} {} --config {}\n", device.id,
-                      SideFlags(problem), best.config);
+  text += SureText(device, picks);
+  text += fmt::format("next: gnomon gemm explain --device {}{}{} {} --config {}\n", device.id,
+                      limits.empty() ? "" : " ", limits, SideFlags(problem), best.config);
   return text;
 }
 
 Json PicksJson(const Device& device, const Problem& problem, std::span<const ExplainedPick> picks) {
   Json list = Json::array();
-  for (const ExplainedPick& pick : picks) {
-    Json terms = Json::array();
-    for (const Term& term : pick.prediction.terms)
-      terms.push_back({{"name", term.name}, {"us", InMicroseconds(term.time)}, {"why", term.why}});
-    list.push_back({{"family", pick.family},
-                    {"config", pick.config},
-                    {"predicted_us", InMicroseconds(pick.prediction.time)},
-                    {"relative_error", pick.prediction.relative_error},
-                    {"bound", Name(pick.prediction.bound)},
-                    {"terms", terms}});
-  }
+  for (const ExplainedPick& pick : picks) list.push_back(PickJson(pick));
   return {{"device", device.id},
-          {"problem",
-           {{"m", problem.m},
-            {"n", problem.n},
-            {"k", problem.k},
-            {"batch", problem.batch},
-            {"layout", Name(problem.layout)},
-            {"dtype", Name(problem.dtype)}}},
+          {"units", device.units},
+          {"problem", ProblemJson(problem)},
           {"picks", list}};
 }
 
-std::string ExplainText(const Device& device, const Problem& problem, const ExplainedPick& pick) {
-  std::string text =
-      fmt::format("{} on {}: {} {} takes predicted {} ({}), bound by {}\n", problem.Text(),
-                  device.id, pick.family, pick.config, Show(pick.prediction.time),
-                  Show(Speed(problem, pick.prediction.time)), Name(pick.prediction.bound));
+Separation SeparationOf(const Prediction& pick, const Prediction& other) {
+  std::map<std::string, double> longer;
+  for (const Term& term : other.terms) longer[term.name] += term.time.value;
+  for (const Term& term : pick.terms) longer[term.name] -= term.time.value;
+  Separation out;
+  constexpr double kRounding = 1e-9;  // of the time: sums of the same terms in another order
+  for (const auto& [name, seconds] : longer)
+    if (std::abs(seconds) > kRounding * pick.time.value &&
+        std::abs(seconds) > std::abs(out.longer.value))
+      out = {name, {seconds}};
+  return out;
+}
+
+std::string ExplainText(const Device& device, const Problem& problem,
+                        const Explanation& explanation, std::string_view limits) {
+  const ExplainedPick& pick = explanation.pick;
+  const Prediction& prediction = pick.prediction;
+  std::string text = fmt::format(
+      "{} on {}: {} {}\npredicted {} ± {:.0f}%, bound by {}, {}\n", problem.Text(), device.id,
+      pick.family, pick.config, Show(prediction.time), 100 * prediction.relative_error,
+      Name(prediction.bound), SpeedText(device, problem, prediction.time));
+  if (!explanation.in_space)
+    text += fmt::format("select does not offer this config of {} for this problem\n", pick.family);
   TextTable table({"term", "predicted", "share", "why"});
-  for (const Term& term : pick.prediction.terms) {
+  for (const Term& term : prediction.terms) {
     table.Row({term.name, Show(term.time),
-               fmt::format("{:.1f}%", 100 * (term.time / pick.prediction.time)), term.why});
+               fmt::format("{:.1f}%", 100 * (term.time / prediction.time)), term.why});
   }
+  table.Row({"total", Show(prediction.time), "100.0%", ""});
   text += table.Text();
-  text += fmt::format("next: gnomon gemm select --device {} {} --top 5\n", device.id,
-                      SideFlags(problem));
+  text += FiguresText(prediction);
+  text += RivalsText(explanation);
+  text += fmt::format("next: gnomon gemm select --device {}{}{} {} --top 5\n", device.id,
+                      limits.empty() ? "" : " ", limits, SideFlags(problem));
   return text;
+}
+
+Json ExplainJson(const Device& device, const Problem& problem, const Explanation& explanation) {
+  Json json = PicksJson(device, problem, {&explanation.pick, 1});
+  Json figures = Json::array(), rivals = Json::array();
+  const Prediction& pick = explanation.pick.prediction;
+  for (const Figure& figure : pick.figures)
+    figures.push_back({{"name", figure.name},
+                       {"value", figure.value},
+                       {"unit", figure.unit},
+                       {"why", figure.why}});
+  json["picks"][0]["figures"] = figures;
+  json["picks"][0]["in_space"] = explanation.in_space;
+  for (const ExplainedPick& rival : explanation.rivals) {
+    const Separation apart = SeparationOf(pick, rival.prediction);
+    rivals.push_back({{"family", rival.family},
+                      {"config", rival.config},
+                      {"predicted_us", InMicroseconds(rival.prediction.time)},
+                      {"slower", rival.prediction.time / pick.time - 1},
+                      {"term", apart.term},
+                      {"term_longer_us", InMicroseconds(apart.longer)}});
+  }
+  json["rivals"] = rivals;
+  json["twins"] = explanation.twins;
+  return json;
 }
 
 std::string SweepText(const SweepResult& result, const std::string& path) {
@@ -94,93 +223,6 @@ Json SweepJson(const SweepResult& result, const std::string& path) {
           {"shapes", result.shapes},
           {"complete", result.complete},
           {"rows_written", result.rows_written}};
-}
-
-namespace {
-
-std::string PercentOrDash(const std::optional<double>& share) {
-  return share ? fmt::format("{:.1f}%", *share * 100) : "-";
-}
-
-std::string OrDash(const std::optional<double>& value) {
-  return value ? fmt::format("{:.3f}", *value) : "-";
-}
-
-/// The shapes that cost the geometric mean most, worst first.
-constexpr size_t kWorstShown = 8;
-
-std::string WorstPicksText(std::vector<PickOnShape> shapes) {
-  std::sort(shapes.begin(), shapes.end(),
-            [](const PickOnShape& a, const PickOnShape& b) { return a.ratio() < b.ratio(); });
-  TextTable table({"problem", "best/pick", "pick", "measured", "predicted", "best", "measured"});
-  for (size_t i = 0; i < std::min(kWorstShown, shapes.size()); ++i) {
-    const PickOnShape& shape = shapes[i];
-    table.Row({shape.problem.Text(), fmt::format("{:.3f}", shape.ratio()), shape.pick,
-               Show(shape.pick_time), Show(shape.pick_predicted), shape.best,
-               Show(shape.best_time)});
-  }
-  return table.Text();
-}
-
-}  // namespace
-
-std::string EvaluationText(const Evaluation& evaluation, const Device& device,
-                           const std::string& path) {
-  std::string text =
-      evaluation.regret
-          ? fmt::format(
-                "{} on {}: best/pick {:.3f} (geometric mean over {} shapes, 1 is perfect)\n", path,
-                device.id, evaluation.regret->geomean, evaluation.shapes.size())
-          : fmt::format("{} on {}: no shape has its losers timed, so no regret\n", path, device.id);
-  TextTable table({"figure", "value"});
-  table.Row({"rows",
-             fmt::format("{} ({} predicted, {} of other devices, {} not modelled)", evaluation.rows,
-                         evaluation.predicted, evaluation.other_device, evaluation.not_modelled)});
-  table.Row({"median |predicted/measured - 1|", PercentOrDash(evaluation.median_abs_error)});
-  table.Row({"90th percentile of it", PercentOrDash(evaluation.p90_abs_error)});
-  table.Row({"rank correlation, all rows", OrDash(evaluation.spearman)});
-  table.Row({"rank correlation within a shape", OrDash(evaluation.spearman_within_shape)});
-  if (const auto& regret = evaluation.regret) {
-    table.Row({"best/pick: p10, p5, least",
-               fmt::format("{:.3f}, {:.3f}, {:.3f}", regret->p10, regret->p5, regret->min)});
-    table.Row({"best/best of four picks", fmt::format("{:.3f}", regret->top4_geomean)});
-  }
-  text += table.Text();
-  if (evaluation.regret) text += WorstPicksText(evaluation.shapes);
-  return text;
-}
-
-Json EvaluationJson(const Evaluation& evaluation) {
-  const auto or_null = [](const std::optional<double>& value) {
-    return value ? Json(*value) : Json(nullptr);
-  };
-  Json regret = {{"geomean", nullptr},
-                 {"p10", nullptr},
-                 {"p5", nullptr},
-                 {"min", nullptr},
-                 {"top4_geomean", nullptr}};
-  if (const auto& r = evaluation.regret) {
-    regret = {{"geomean", r->geomean},
-              {"p10", r->p10},
-              {"p5", r->p5},
-              {"min", r->min},
-              {"top4_geomean", r->top4_geomean}};
-  }
-  Json choice = nullptr;
-  if (const auto& c = evaluation.family_choice) {
-    choice = {{"shapes", c->shapes},
-              {"best_single", c->best_single},
-              {"picked_best", c->picked_best},
-              {"headroom_recovered", c->headroom_recovered}};
-  }
-  return {{"rows", evaluation.rows},
-          {"predicted", evaluation.predicted},
-          {"median_abs_error", or_null(evaluation.median_abs_error)},
-          {"p90_abs_error", or_null(evaluation.p90_abs_error)},
-          {"spearman", or_null(evaluation.spearman)},
-          {"spearman_within_shape", or_null(evaluation.spearman_within_shape)},
-          {"regret", regret},
-          {"family_choice", choice}};
 }
 
 std::string BenchText(const BenchResult& result) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "gnomon/families/cpu/cpu_gemm.h"
 #include "gnomon/gemm/select.h"
 #include "gnomon/train/stock_path.h"
@@ -30,6 +32,41 @@ std::vector<std::int64_t> Picks(std::int64_t m, std::int64_t n, std::int64_t k, 
                                pick({.m = n, .n = k, .k = m, .layout = Layout::kTN})});
 }
 
+// The format a GEMM adds up in. LibTorch without bf16 instructions rounds each product and each
+// partial sum to bf16, in the order of k.
+enum class Sums { kFp32, kBf16 };
+const double kRoundingFp32 = std::ldexp(1.0, -24), kRoundingBf16 = std::ldexp(1.0, -8);
+
+double Rounding(at::ScalarType type) {
+  return type == at::kFloat ? kRoundingFp32 : kRoundingBf16;
+}
+
+// a · b in fp64, and how far from it each value may be when the sums are made in `sums`.
+struct Product {
+  at::Tensor value, tolerance;
+};
+Product Multiply(const at::Tensor& a, const at::Tensor& b, Sums sums) {
+  const at::Tensor terms = a.to(at::kDouble).unsqueeze(2) * b.to(at::kDouble).unsqueeze(0);
+  const auto k = static_cast<double>(a.size(1));
+  Product product{.value = terms.sum(1), .tolerance = at::Tensor()};
+  // fp32, any order: roundings of random sign (Higham and Mary 2019).
+  product.tolerance = std::sqrt(k) * kRoundingFp32 * terms.abs().sum(1);
+  if (sums == Sums::kBf16) {
+    // One rounding a product and one a partial sum, each of which the later ones may grow.
+    product.tolerance = kRoundingBf16 * std::pow(1 + kRoundingBf16, k) *
+                        (terms.abs() + terms.cumsum(1).abs()).sum(1);
+  }
+  return product;
+}
+
+void ExpectWithin(const at::Tensor& values, const Product& expected, const char* what) {
+  // The result's own rounding.
+  const at::Tensor tolerance =
+      expected.tolerance + Rounding(values.scalar_type()) * expected.value.abs();
+  const at::Tensor over = (values.to(at::kDouble) - expected.value).abs() - tolerance;
+  EXPECT_LE(over.max().item<double>(), 0) << what;
+}
+
 struct LinearCase {
   const char* name;
   bool library, bf16, relu, bias;
@@ -37,7 +74,7 @@ struct LinearCase {
 
 class LinearOp : public testing::TestWithParam<LinearCase> {};
 
-TEST_P(LinearOp, MatchesAtLinearForwardAndBackward) {
+TEST_P(LinearOp, MatchesFp64ForwardAndBackward) {
   const LinearCase& c = GetParam();
   constexpr std::int64_t kM = 83, kN = 37, kK = 29;
   at::manual_seed(1);
@@ -47,11 +84,6 @@ TEST_P(LinearOp, MatchesAtLinearForwardAndBackward) {
   const at::Tensor x0 = at::randn({kM, kK}).to(type), d_out = at::randn({kM, kN}).to(type);
   const at::Tensor w0 = at::randn({kN, kK}).to(type).to(at::kFloat), b0 = at::randn({kN});
 
-  const at::Tensor x = Leaf(x0.to(at::kFloat)), w = Leaf(w0), b = Leaf(b0);
-  at::Tensor y = at::linear(x, w, c.bias ? c10::optional<at::Tensor>(b) : c10::nullopt);
-  if (c.relu) y = at::relu(y);
-  y.backward(d_out.to(at::kFloat));
-
   LinearArguments arguments;
   arguments.weight = Leaf(w0);
   if (c.bias) arguments.bias = Leaf(b0);
@@ -59,18 +91,32 @@ TEST_P(LinearOp, MatchesAtLinearForwardAndBackward) {
   arguments.relu = c.relu;
   arguments.out = type;
   if (!c.library) arguments.kernels = Picks(kM, kN, kK, c.bf16 ? DType::kBf16 : DType::kFp32);
-  const at::Tensor our_x = Leaf(x0);
-  const at::Tensor our_y = Linear(our_x, arguments);
-  our_y.backward(d_out);
+  const at::Tensor x = Leaf(x0);
+  const at::Tensor y = Linear(x, arguments);
+  y.backward(d_out);
 
-  // Values are of size √K to √M; bf16 keeps 8 bits.
-  const double tolerance = c.bf16 ? 0.15 : 2e-5;
-  EXPECT_EQ(our_y.scalar_type(), type);
-  EXPECT_LT(Distance(our_y, y), tolerance);
-  EXPECT_LT(Distance(our_x.grad(), x.grad()), tolerance);
-  EXPECT_LT(Distance(arguments.weight.grad(), w.grad()), tolerance);
+  const Sums sums = c.library && c.bf16 ? Sums::kBf16 : Sums::kFp32;
+  Product out = Multiply(x0, w0.t(), sums);
   if (c.bias) {
-    EXPECT_LT(Distance(arguments.bias.grad(), b.grad()), tolerance);
+    // The library's operator wants the bias in the operands' format.
+    const double bias_rounding = c.library ? Rounding(type) : kRoundingFp32;
+    out.value = out.value + b0.to(at::kDouble);
+    out.tolerance = out.tolerance + bias_rounding * (b0.abs() + out.value.abs());
+  }
+  if (c.relu) out.value = at::relu(out.value);
+  EXPECT_EQ(y.scalar_type(), type);
+  ExpectWithin(y, out, "output");
+
+  // A sum near zero may fall on either side of ReLU's kink: the gradient is that of the side taken.
+  const at::Tensor d_sum = c.relu ? d_out * y.detach().gt(0) : d_out;
+  ExpectWithin(x.grad(), Multiply(d_sum, w0, sums), "input gradient");
+  ExpectWithin(arguments.weight.grad(), Multiply(d_sum.t(), x0, sums), "weight gradient");
+  if (c.bias) {
+    const at::Tensor ones = at::ones({1, kM});
+    Product d_bias = Multiply(ones, d_sum, Sums::kFp32);
+    d_bias.value = d_bias.value.squeeze(0);
+    d_bias.tolerance = d_bias.tolerance.squeeze(0);
+    ExpectWithin(arguments.bias.grad(), d_bias, "bias gradient");
   }
 }
 

@@ -56,8 +56,9 @@ Result<TrainResult> TrainPlan(const Plan& plan, const TrainOptions& options) {
                                                options.eval_samples},
                                               threads));
   GNOMON_ASSIGN(const auto tables, TableStorage::Allocate(shape, plan.model.embedding_dim));
-  tables->Reset(options.seed, threads);
   GNOMON_ASSIGN(const auto network, BuildNetwork(plan, shape, *tables, options.seed));
+  // After what can refuse the plan: filling tables of gigabytes takes seconds.
+  tables->Reset(options.seed, threads);
 
   TrainState state;
   state.seed = options.seed;

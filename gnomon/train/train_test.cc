@@ -57,52 +57,29 @@ TrainResult MustTrain(const Plan& plan, std::int64_t steps, std::int64_t eval_sa
   return *result;
 }
 
-// Adagrad's first steps are as long as the learning rate in every direction, however small the
-// gradient, so that roundings grow; a small rate keeps them small.
-void ExpectSameTrajectory(Plan plan, double tolerance) {
-  Plan stock = StockPlan();
-  stock.recipe.learning_rate = plan.recipe.learning_rate = 0.001;
-  static const std::vector<double> reference = MustTrain(stock, 20).losses;
-  const std::vector<double> losses = MustTrain(plan, 20).losses;
-  ASSERT_EQ(losses.size(), reference.size());
-  for (std::size_t i = 0; i < losses.size(); ++i)
-    EXPECT_NEAR(losses[i], reference[i], tolerance) << "step " << i;
-}
+// LibTorch multiplies bf16 in software where the CPU has no instruction for it, so that bf16 steps
+// are small ones.
+constexpr std::int64_t kBf16Batch = 32;
 
-TEST(Train, EveryLeverLeavesTheFp32LossesAsTheyWere) {
-  using Change = void (*)(Recipe&);
-  const Change changes[] = {
-      [](Recipe& r) { r.embedding_update = EmbeddingUpdate::kDense; },
-      [](Recipe& r) { r.embedding_update = EmbeddingUpdate::kDense, r.fused_tables = true; },
-      [](Recipe& r) { r.fused_tables = true; },
-      [](Recipe& r) { r.embedding_update = EmbeddingUpdate::kFused; },
-      [](Recipe& r) { r.pad_to = 16; },
-      [](Recipe& r) { r.fused_interaction = true; },
-      [](Recipe& r) { r.fused_optimizer = true; },
-      [](Recipe& r) { r.gemm_backend = GemmBackend::kGnomon; },
-      [](Recipe& r) { r.gemm_backend = GemmBackend::kGnomon, r.fused_linear = true; },
-  };
-  for (std::size_t i = 0; i < std::size(changes); ++i) {
-    SCOPED_TRACE(i);
-    Plan plan = StockPlan();
-    changes[i](plan.recipe);
-    ExpectSameTrajectory(plan, 1e-4);
-  }
-}
-
-TEST(Train, AllLeversTogetherLeaveTheFp32LossesAsTheyWere) {
-  ExpectSameTrajectory(OurPlan(), 1e-4);
-}
-
+// That every lever computes the fp32 step is network_test.cc's; bf16 rounds weights and activations
+// to 8 bits, which moves a loss near 0.5 in its second digit behind the point at most.
 TEST(Train, Bf16StaysCloseToFp32) {
-  for (Plan plan : {StockPlan(), OurPlan()}) {
-    plan.recipe.dtype = DType::kBf16;
-    ExpectSameTrajectory(plan, 0.02);
+  const auto losses = [](Plan plan, DType dtype) {
+    plan.recipe.dtype = dtype;
+    plan.recipe.learning_rate = 0.001;
+    return MustTrain(plan, 20).losses;
+  };
+  const std::vector<double> reference = losses(StockPlan(kBf16Batch), DType::kFp32);
+  for (const Plan& plan : {StockPlan(kBf16Batch), OurPlan(kBf16Batch)}) {
+    const std::vector<double> rounded = losses(plan, DType::kBf16);
+    ASSERT_EQ(rounded.size(), reference.size());
+    for (std::size_t i = 0; i < rounded.size(); ++i)
+      EXPECT_NEAR(rounded[i], reference[i], 0.02) << "step " << i;
   }
 }
 
 TEST(Train, GivesTheSameLossesRunAfterRun) {
-  for (Plan plan : {StockPlan(), OurPlan()}) {
+  for (Plan plan : {StockPlan(kBf16Batch), OurPlan(kBf16Batch)}) {
     for (DType dtype : {DType::kFp32, DType::kBf16}) {
       plan.recipe.dtype = dtype;
       EXPECT_EQ(MustTrain(plan, 8).losses, MustTrain(plan, 8).losses);
@@ -168,7 +145,7 @@ class Checkpoints : public testing::Test {
 };
 
 TEST_F(Checkpoints, AKilledRunResumesToBitIdenticalLosses) {
-  for (Plan plan : {StockPlan(), OurPlan()}) {
+  for (Plan plan : {StockPlan(kBf16Batch), OurPlan(kBf16Batch)}) {
     for (DType dtype : {DType::kFp32, DType::kBf16}) {
       plan.recipe.dtype = dtype;
       std::filesystem::remove_all(options_.checkpoint_folder);

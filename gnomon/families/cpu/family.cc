@@ -127,8 +127,43 @@ Status CheckDevice(const Device& device, const Problem& problem) {
     return BadInput(fmt::format("family cpu computes fp32 and bf16, not {} to {}",
                                 Name(problem.dtype), Name(problem.dtype_out)),
                     "problem.dtype");
+  if (problem.grouped())
+    return BadInput("family cpu has no grouped kernel; run the groups one by one",
+                    "problem.group_m");
   return CheckProblem(problem);
 }
+
+// The machine's facts looked up once, and room for the space kept.
+class ReadyCpu : public ReadyFamily {
+ public:
+  ReadyCpu(const Device& device, int units)
+      : device_(device), machine_(MachineOf(device)), units_(units > 0 ? units : device.units) {}
+
+  Result<size_t> Fastest(const Problem& problem, std::span<TimedConfig> fastest) const override {
+    GNOMON_TRY(CheckDevice(device_, problem));
+    thread_local std::vector<Config> configs;
+    configs.clear();
+    EnumerateConfigs(machine_, problem, units_, configs);
+    size_t found = 0;
+    for (const Config& config : configs) {
+      const Seconds time = TimeOf(problem, config);
+      if (found == fastest.size() && (found == 0 || time >= fastest[found - 1].time)) continue;
+      size_t at = found < fastest.size() ? found++ : found - 1;
+      for (; at > 0 && time < fastest[at - 1].time; --at) fastest[at] = fastest[at - 1];
+      fastest[at] = {config, time};
+    }
+    return found;
+  }
+
+  Seconds TimeOf(const Problem& problem, const Config& config) const override {
+    return {cpu::Price(machine_, problem, FromConfig(config)).Sum() / machine_.clock};
+  }
+
+ private:
+  const Device device_;
+  const Machine machine_;
+  const int units_;
+};
 
 class CpuFamily : public Family {
  public:
@@ -159,6 +194,10 @@ class CpuFamily : public Family {
                       const Config& config) const override {
     const Machine machine = MachineOf(device);
     return {cpu::Price(machine, problem, FromConfig(config)).Sum() / machine.clock};
+  }
+
+  std::unique_ptr<ReadyFamily> Ready(const Device& device, int units) const override {
+    return std::make_unique<ReadyCpu>(device, units);
   }
 
   Prediction Predict(const Device& device, const Problem& problem,

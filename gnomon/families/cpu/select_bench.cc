@@ -4,7 +4,7 @@
 
 #include "gnomon/families/cpu/cpu_gemm.h"
 #include "gnomon/gemm/fixed_devices.h"
-#include "gnomon/gemm/select.h"
+#include "gnomon/gemm/selector.h"
 
 namespace gnomon {
 namespace {
@@ -42,6 +42,27 @@ void BM_Select(benchmark::State& state) {
       benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(BM_Select)->DenseRange(0, std::size(kShapes) - 1)->Unit(benchmark::kMicrosecond);
+
+// The same through a selector, which looks the device up once and keeps its memory.
+void BM_SelectorCold(benchmark::State& state) {
+  const NamedShape& shape = kShapes[state.range(0)];
+  Problem problem;
+  problem.m = shape.m;
+  problem.n = shape.n;
+  problem.k = shape.k;
+  problem.layout = shape.layout;
+  const Family* family = &cpu::GemmFamily();
+  const Selector selector(FixedCpu(), std::span(&family, 1));
+  const auto expected = Select(FixedCpu(), problem, std::span(&family, 1));
+  if (!(selector.SelectCold(problem)->config == expected->front().config))
+    state.SkipWithError("another pick than Select's");
+  for (auto _ : state) {
+    auto pick = selector.SelectCold(problem);
+    benchmark::DoNotOptimize(pick);
+  }
+  state.SetLabel(shape.name);
+}
+BENCHMARK(BM_SelectorCold)->DenseRange(0, std::size(kShapes) - 1)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace gnomon
