@@ -9,13 +9,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <limits>
-
 #include "gnomon/base/nearest.h"
 #include "gnomon/families/cpu/config_space.h"
 #include "gnomon/families/cpu/cpu_gemm.h"
 #include "gnomon/families/cpu/model.h"
+#include "gnomon/gemm/config_text.h"
 
 namespace gnomon::cpu {
 namespace {
@@ -30,94 +28,37 @@ constexpr double kRelativeError = 0.10;
 // The same of bf16 on AMX tiles, whose constants rest on fewer shapes.
 constexpr double kAmxRelativeError = 0.22;
 
-// Reads a config string from left to right.
-class ConfigReader {
- public:
-  explicit ConfigReader(std::string_view text) : text_(text) {}
-
-  Result<GemmConfig> Read() {
-    GemmConfig config;
-    GNOMON_TRY(Kernel(config));
-    GNOMON_TRY(Literal("."));
-    GNOMON_TRY(Number(config.mr, 1));
-    GNOMON_TRY(Literal("x"));
-    GNOMON_TRY(Number(config.nr, 1));
-    GNOMON_TRY(Field(".kc", config.kc, 0));
-    GNOMON_TRY(Field(".mc", config.mc, 0));
-    GNOMON_TRY(Field(".nc", config.nc, 0));
-    GNOMON_TRY(Flag(".pa", config.pack_a));
-    GNOMON_TRY(Flag(".pb", config.pack_b));
-    GNOMON_TRY(Flag(".ln", config.loop_n_outer));
-    GNOMON_TRY(Literal(".s"));
-    GNOMON_TRY(Split(config));
-    GNOMON_TRY(Field(".t", config.threads, 1));
-    if (at_ != text_.size()) return Wrong("the end");
-    return config;
+Status Kernel(ConfigText& text, GemmConfig& config) {
+  const std::string_view word = text.text().substr(0, text.text().find('.'));
+  for (size_t i = 0; i < kKernelNames.size(); ++i) {
+    if (kKernelNames[i] != word) continue;
+    config.kernel = static_cast<GemmConfig::Kernel>(i);
+    return text.Literal(word);
   }
+  return BadInput(UnknownName("kernel", word, kKernelNames),
+                  fmt::format("config '{}', position 1", text.text()));
+}
 
- private:
-  Error Wrong(std::string_view expected) const {
-    const std::string_view rest = text_.substr(at_);
-    return BadInput(fmt::format(
-        "config '{}', position {}: expected {}, found {} (a config reads like {})", text_, at_ + 1,
-        expected, rest.empty() ? "the end" : fmt::format("'{}'", rest.substr(0, 8)), kForm));
-  }
-
-  Status Kernel(GemmConfig& config) {
-    const std::string_view word = text_.substr(0, text_.find('.'));
-    for (size_t i = 0; i < kKernelNames.size(); ++i) {
-      if (kKernelNames[i] != word) continue;
-      config.kernel = static_cast<GemmConfig::Kernel>(i);
-      at_ = word.size();
-      return Done{};
-    }
-    return BadInput(UnknownName("kernel", word, kKernelNames),
-                    fmt::format("config '{}', position 1", text_));
-  }
-
-  Status Literal(std::string_view word) {
-    if (text_.substr(at_, word.size()) != word) return Wrong(fmt::format("'{}'", word));
-    at_ += word.size();
-    return Done{};
-  }
-
-  Status Number(std::int32_t& value, std::int32_t least) {
-    const char* begin = text_.data() + at_;
-    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-    if (error != std::errc() || value < least || *begin == '-' ||
-        (*begin == '0' && end - begin > 1))
-      return Wrong(fmt::format("a whole number from {} to {}", least,
-                               std::numeric_limits<std::int32_t>::max()));
-    at_ += static_cast<size_t>(end - begin);
-    return Done{};
-  }
-
-  Status Field(std::string_view name, std::int32_t& value, std::int32_t least) {
-    GNOMON_TRY(Literal(name));
-    return Number(value, least);
-  }
-
-  Status Flag(std::string_view name, bool& value) {
-    GNOMON_TRY(Literal(name));
-    const std::string_view digit = text_.substr(at_, 1);
-    if (digit != "0" && digit != "1") return Wrong("0 or 1");
-    value = digit == "1";
-    ++at_;
-    return Done{};
-  }
-
-  Status Split(GemmConfig& config) {
-    const size_t index =
-        at_ < text_.size() ? kSplitLetters.find(text_[at_]) : std::string_view::npos;
-    if (index == std::string_view::npos) return Wrong("M, N or K");
-    config.split = static_cast<GemmConfig::Split>(index);
-    ++at_;
-    return Done{};
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-};
+Result<GemmConfig> Read(std::string_view config_text) {
+  ConfigText text(config_text, "cpu", kForm);
+  GemmConfig config;
+  GNOMON_TRY(Kernel(text, config));
+  GNOMON_TRY(text.Field(".", config.mr));
+  GNOMON_TRY(text.Field("x", config.nr));
+  GNOMON_TRY(text.Field(".kc", config.kc, 0));
+  GNOMON_TRY(text.Field(".mc", config.mc, 0));
+  GNOMON_TRY(text.Field(".nc", config.nc, 0));
+  GNOMON_TRY(text.Flag(".pa", config.pack_a));
+  GNOMON_TRY(text.Flag(".pb", config.pack_b));
+  GNOMON_TRY(text.Flag(".ln", config.loop_n_outer));
+  GNOMON_TRY(text.Literal(".s"));
+  size_t side = 0;
+  GNOMON_TRY(text.Letter(kSplitLetters, side, "M, N or K"));
+  config.split = static_cast<GemmConfig::Split>(side);
+  GNOMON_TRY(text.Field(".t", config.threads));
+  GNOMON_TRY(text.End());
+  return config;
+}
 
 Status CheckDevice(const Device& device, const Problem& problem) {
   if (device.kind != Device::Kind::kCpu)
@@ -212,7 +153,7 @@ class CpuFamily : public Family {
   }
 
   Result<Config> Parse(std::string_view text) const override {
-    GNOMON_ASSIGN(const GemmConfig config, ConfigReader(text).Read());
+    GNOMON_ASSIGN(const GemmConfig config, Read(text));
     return ToConfig(config);
   }
 };

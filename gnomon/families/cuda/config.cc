@@ -12,8 +12,7 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-#include <charconv>
+#include "gnomon/gemm/config_text.h"
 
 namespace gnomon::cuda {
 namespace {
@@ -21,106 +20,47 @@ namespace {
 constexpr std::string_view kForm90 = "128x256x64.c2x1.s4.coop2.k1";
 constexpr std::string_view kForm100 = "128x256x64.c2x1.s6.mma2.acc2.k1";
 
-class ConfigReader {
- public:
-  ConfigReader(Generation generation, std::string_view text)
-      : generation_(generation), text_(text) {}
-
-  Result<TileConfig> Read() {
-    constexpr std::int32_t kSideStep = 8, kMostSide = 256, kDepthStep = 16, kMostDepth = 512;
-    constexpr std::int32_t kMostCluster = 16, kMostStages = 32, kMostSplit = 4096;
-    constexpr std::int32_t kMostGroup = 1 << 20;
-    TileConfig config;
-    GNOMON_TRY(Multiple(config.tile_m, kSideStep, kMostSide));
-    GNOMON_TRY(Literal("x"));
-    GNOMON_TRY(Multiple(config.tile_n, kSideStep, kMostSide));
-    GNOMON_TRY(Literal("x"));
-    GNOMON_TRY(Multiple(config.tile_k, kDepthStep, kMostDepth));
-    GNOMON_TRY(Literal(".c"));
-    GNOMON_TRY(PowerOfTwo(config.cluster_m, kMostCluster));
-    GNOMON_TRY(Literal("x"));
-    GNOMON_TRY(PowerOfTwo(config.cluster_n, kMostCluster / config.cluster_m));
-    GNOMON_TRY(Literal(".s"));
-    GNOMON_TRY(Number(config.stages, kMostStages));
-    GNOMON_TRY(generation_ == Generation::kSm90 ? Consumers(config) : Accumulators(config));
-    GNOMON_TRY(Literal(".k"));
-    GNOMON_TRY(Number(config.split_k, kMostSplit));
-    if (config.split_k == 1) config.stream_k = Take(".sk");
-    if (!config.stream_k) config.persistent = Take(".p");
-    if (config.ping_pong && !config.persistent && !config.stream_k)
-      return Wrong("'.p': warpgroups that take turns need more than one tile");
-    if (Take(".g")) GNOMON_TRY(Number(config.group_m, kMostGroup));
-    if (at_ != text_.size()) return Wrong("the end");
-    return config;
-  }
-
- private:
-  Status Consumers(TileConfig& config) {
-    if (Take(".pp2")) {
-      config.ping_pong = true;
-      return Done{};
-    }
-    if (!Take(".coop")) return Wrong("'.coop1', '.coop2' or '.pp2'");
-    return Number(config.consumers, 2);
-  }
-
-  Status Accumulators(TileConfig& config) {
-    GNOMON_TRY(Literal(".mma"));
-    GNOMON_TRY(Number(config.pair, 2));
-    GNOMON_TRY(Literal(".acc"));
-    return Number(config.accumulators, 2);
-  }
-
-  Error Wrong(std::string_view expected) const {
-    const std::string_view rest = text_.substr(at_);
-    const bool hopper = generation_ == Generation::kSm90;
-    constexpr size_t kShown = 8;
-    return BadInput(fmt::format(
-        "config '{}', position {}: expected {}, found {} (a config of family {} reads like {})",
-        text_, at_ + 1, expected,
-        rest.empty() ? "the end" : fmt::format("'{}'", rest.substr(0, kShown)),
-        hopper ? "sm90" : "sm100", hopper ? kForm90 : kForm100));
-  }
-
-  bool Take(std::string_view word) {
-    if (text_.substr(at_, word.size()) != word) return false;
-    at_ += word.size();
-    return true;
-  }
-
-  Status Literal(std::string_view word) {
-    if (!Take(word)) return Wrong(fmt::format("'{}'", word));
+Status Consumers(ConfigText& text, TileConfig& config) {
+  if (text.Take(".pp2")) {
+    config.ping_pong = true;
     return Done{};
   }
+  if (!text.Take(".coop")) return text.Wrong("'.coop1', '.coop2' or '.pp2'");
+  return text.Number(config.consumers, 1, 2);
+}
 
-  Status Number(std::int32_t& value, std::int32_t most) {
-    const char* begin = text_.data() + at_;
-    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-    if (error != std::errc() || value < 1 || value > most || *begin == '0')
-      return Wrong(fmt::format("a whole number from 1 to {}", most));
-    at_ += static_cast<size_t>(end - begin);
-    return Done{};
-  }
+Status Accumulators(ConfigText& text, TileConfig& config) {
+  GNOMON_TRY(text.Field(".mma", config.pair, 1, 2));
+  return text.Field(".acc", config.accumulators, 1, 2);
+}
 
-  Status Multiple(std::int32_t& value, std::int32_t step, std::int32_t most) {
-    const size_t begin = at_;
-    if (Number(value, most).ok() && value % step == 0) return Done{};
-    at_ = begin;
-    return Wrong(fmt::format("a multiple of {} up to {}", step, most));
-  }
-
-  Status PowerOfTwo(std::int32_t& value, std::int32_t most) {
-    const size_t begin = at_;
-    if (Number(value, most).ok() && std::has_single_bit(static_cast<std::uint32_t>(value)))
-      return Done{};
-    at_ = begin;
-    return Wrong(fmt::format("a power of two up to {}", most));
-  }
-
-  Generation generation_;
-  std::string_view text_;
-  size_t at_ = 0;
-};
+Result<TileConfig> Read(Generation generation, std::string_view config_text) {
+  constexpr std::int32_t kSideStep = 8, kMostSide = 256, kDepthStep = 16, kMostDepth = 512;
+  constexpr std::int32_t kMostCluster = 16, kMostStages = 32, kMostSplit = 4096;
+  constexpr std::int32_t kMostGroup = 1 << 20;
+  const bool hopper = generation == Generation::kSm90;
+  ConfigText text(config_text, hopper ? "sm90" : "sm100", hopper ? kForm90 : kForm100);
+  TileConfig config;
+  GNOMON_TRY(text.Multiple(config.tile_m, kSideStep, kMostSide));
+  GNOMON_TRY(text.Literal("x"));
+  GNOMON_TRY(text.Multiple(config.tile_n, kSideStep, kMostSide));
+  GNOMON_TRY(text.Literal("x"));
+  GNOMON_TRY(text.Multiple(config.tile_k, kDepthStep, kMostDepth));
+  GNOMON_TRY(text.Literal(".c"));
+  GNOMON_TRY(text.PowerOfTwo(config.cluster_m, kMostCluster));
+  GNOMON_TRY(text.Literal("x"));
+  GNOMON_TRY(text.PowerOfTwo(config.cluster_n, kMostCluster / config.cluster_m));
+  GNOMON_TRY(text.Field(".s", config.stages, 1, kMostStages));
+  GNOMON_TRY(hopper ? Consumers(text, config) : Accumulators(text, config));
+  GNOMON_TRY(text.Field(".k", config.split_k, 1, kMostSplit));
+  if (config.split_k == 1) config.stream_k = text.Take(".sk");
+  if (!config.stream_k) config.persistent = text.Take(".p");
+  if (config.ping_pong && !config.persistent && !config.stream_k)
+    return text.Wrong("'.p': warpgroups that take turns need more than one tile");
+  if (text.Take(".g")) GNOMON_TRY(text.Number(config.group_m, 1, kMostGroup));
+  GNOMON_TRY(text.End());
+  return config;
+}
 
 }  // namespace
 
@@ -166,7 +106,7 @@ std::string Text(Generation generation, const TileConfig& c) {
 }
 
 Result<TileConfig> ParseConfig(Generation generation, std::string_view text) {
-  return ConfigReader(generation, text).Read();
+  return Read(generation, text);
 }
 
 }  // namespace gnomon::cuda

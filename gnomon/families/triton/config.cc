@@ -8,93 +8,23 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-#include <charconv>
-
 #include "gnomon/families/triton/triton_gemm.h"
+#include "gnomon/gemm/config_text.h"
 
 namespace gnomon::triton {
 namespace {
 
 constexpr std::string_view kForm = "128x128x64.w4.s3.k1";
 
-class ConfigReader {
- public:
-  explicit ConfigReader(std::string_view text) : text_(text) {}
-
-  Result<TritonConfig> Read() {
-    TritonConfig config;
-    constexpr std::int32_t kMostSide = 1024, kMostWarps = 32, kMostStages = 8, kMostSplit = 4096;
-    GNOMON_TRY(PowerOfTwo(config.block_m, kMostSide));
-    GNOMON_TRY(Literal("x"));
-    GNOMON_TRY(PowerOfTwo(config.block_n, kMostSide));
-    GNOMON_TRY(Literal("x"));
-    GNOMON_TRY(PowerOfTwo(config.block_k, kMostSide));
-    GNOMON_TRY(Literal(".w"));
-    GNOMON_TRY(PowerOfTwo(config.warps, kMostWarps));
-    GNOMON_TRY(Literal(".s"));
-    GNOMON_TRY(Number(config.stages, kMostStages));
-    GNOMON_TRY(Literal(".k"));
-    GNOMON_TRY(Number(config.split_k, kMostSplit));
-    constexpr std::int32_t kMostGroup = 1 << 20, kMostPerUnit = 10, kMostPack = 2;
-    if (Take(".g")) GNOMON_TRY(Number(config.group_m, kMostGroup));
-    if (Take(".p")) config.persistent = true;
-    if (Take(".e")) GNOMON_TRY(Number(config.waves_per_eu, kMostPerUnit));
-    if (Take(".i")) GNOMON_TRY(Mfma(config.mfma));
-    if (Take(".kp")) GNOMON_TRY(Number(config.kpack, kMostPack));
-    if (at_ != text_.size()) return Wrong("the end");
-    return config;
-  }
-
- private:
-  Error Wrong(std::string_view expected) const {
-    const std::string_view rest = text_.substr(at_);
-    return BadInput(
-        fmt::format("config '{}', position {}: expected {}, found {} (a config of "
-                    "family triton reads like {})",
-                    text_, at_ + 1, expected,
-                    rest.empty() ? "the end" : fmt::format("'{}'", rest.substr(0, 8)), kForm));
-  }
-
-  bool Take(std::string_view word) {
-    if (text_.substr(at_, word.size()) != word) return false;
-    at_ += word.size();
-    return true;
-  }
-
-  Status Literal(std::string_view word) {
-    if (!Take(word)) return Wrong(fmt::format("'{}'", word));
+Status Mfma(ConfigText& text, std::int32_t& value) {
+  if (text.Take("16")) {
+    value = 16;
     return Done{};
   }
-
-  Status Number(std::int32_t& value, std::int32_t most) {
-    const char* begin = text_.data() + at_;
-    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-    if (error != std::errc() || value < 1 || value > most || *begin == '0')
-      return Wrong(fmt::format("a whole number from 1 to {}", most));
-    at_ += static_cast<size_t>(end - begin);
-    return Done{};
-  }
-
-  Status PowerOfTwo(std::int32_t& value, std::int32_t most) {
-    const size_t begin = at_;
-    GNOMON_TRY(Number(value, most));
-    if (std::has_single_bit(static_cast<std::uint32_t>(value))) return Done{};
-    at_ = begin;
-    return Wrong(fmt::format("a power of two up to {}", most));
-  }
-
-  Status Mfma(std::int32_t& value) {
-    const size_t begin = at_;
-    GNOMON_TRY(Number(value, 32));
-    if (value == 16 || value == 32) return Done{};
-    at_ = begin;
-    return Wrong("16 or 32");
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-};
+  if (!text.Take("32")) return text.Wrong("16 or 32");
+  value = 32;
+  return Done{};
+}
 
 }  // namespace
 
@@ -132,6 +62,27 @@ std::string Text(const TritonConfig& c) {
   return text;
 }
 
-Result<TritonConfig> ParseConfig(std::string_view text) { return ConfigReader(text).Read(); }
+Result<TritonConfig> ParseConfig(std::string_view config_text) {
+  constexpr std::int32_t kMostSide = 1024, kMostWarps = 32, kMostStages = 8, kMostSplit = 4096;
+  constexpr std::int32_t kMostGroup = 1 << 20, kMostPerUnit = 10, kMostPack = 2;
+  TritonConfig config;
+  ConfigText text(config_text, "triton", kForm);
+  GNOMON_TRY(text.PowerOfTwo(config.block_m, kMostSide));
+  GNOMON_TRY(text.Literal("x"));
+  GNOMON_TRY(text.PowerOfTwo(config.block_n, kMostSide));
+  GNOMON_TRY(text.Literal("x"));
+  GNOMON_TRY(text.PowerOfTwo(config.block_k, kMostSide));
+  GNOMON_TRY(text.Literal(".w"));
+  GNOMON_TRY(text.PowerOfTwo(config.warps, kMostWarps));
+  GNOMON_TRY(text.Field(".s", config.stages, 1, kMostStages));
+  GNOMON_TRY(text.Field(".k", config.split_k, 1, kMostSplit));
+  if (text.Take(".g")) GNOMON_TRY(text.Number(config.group_m, 1, kMostGroup));
+  config.persistent = text.Take(".p");
+  if (text.Take(".e")) GNOMON_TRY(text.Number(config.waves_per_eu, 1, kMostPerUnit));
+  if (text.Take(".i")) GNOMON_TRY(Mfma(text, config.mfma));
+  if (text.Take(".kp")) GNOMON_TRY(text.Number(config.kpack, 1, kMostPack));
+  GNOMON_TRY(text.End());
+  return config;
+}
 
 }  // namespace gnomon::triton

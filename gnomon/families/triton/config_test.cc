@@ -42,7 +42,7 @@ TEST(TritonConfig, ReadsWhatItPrints) {
 
 TEST(TritonConfig, NamesThePositionOfWhatItDoesNotUnderstand) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "position 1: expected a whole number from 1 to 1024, found the end"},
+      {"", "position 1: expected a power of two up to 1024, found the end"},
       {"96x64x64.w4.s3.k1", "position 1: expected a power of two up to 1024"},
       {"128x128x64", "position 11: expected '.w', found the end"},
       {"128x128x64.w3.s3.k1", "position 13: expected a power of two up to 32"},

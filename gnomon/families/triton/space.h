@@ -91,9 +91,9 @@ inline constexpr double kMostPrograms = 2147483647.0;
 /// Parts of K worth trying for a config: powers of two that leave two steps each, to 2^6.
 inline constexpr std::uint32_t kMostLog2Split = 6;
 
-/// Calls tile(t, last) for every block of C that suits the problem, `last` being log2 of the most parts
-/// that its configs are split into, and after it config(i, log2_split, steps) for the space's entries
-/// with that block, in their order; `steps` are those of the whole K.
+/// Calls tile(t, last) for every block of C that suits the problem, `last` being log2 of the most
+/// parts that its configs are split into, and after it config(i, log2_split, steps) for the space's
+/// entries with that block, in their order; `steps` are those of the whole K.
 template <class VisitTile, class VisitConfig>
 void ForEachConfig(const Space& space, const ProblemGrid& grid, VisitTile tile,
                    VisitConfig config) {
