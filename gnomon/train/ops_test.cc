@@ -37,9 +37,7 @@ std::vector<std::int64_t> Picks(std::int64_t m, std::int64_t n, std::int64_t k, 
 enum class Sums { kFp32, kBf16 };
 const double kRoundingFp32 = std::ldexp(1.0, -24), kRoundingBf16 = std::ldexp(1.0, -8);
 
-double Rounding(at::ScalarType type) {
-  return type == at::kFloat ? kRoundingFp32 : kRoundingBf16;
-}
+double Rounding(at::ScalarType type) { return type == at::kFloat ? kRoundingFp32 : kRoundingBf16; }
 
 // a · b in fp64, and how far from it each value may be when the sums are made in `sums`.
 struct Product {
