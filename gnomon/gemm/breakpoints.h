@@ -22,8 +22,8 @@ class BreakPoints {
 
   std::int64_t low() const { return low_; }
   std::int64_t high() const { return high_; }
-  /// Sorted by m. One list; five where A is stored along M: M odd, then 2, 4, 8 times an odd
-  /// number, then multiples of 16, as there M's alignment decides which kernels can load A.
+  /// Sorted by m. One list; 13 where A is stored along M: M odd, then 2, 4, ... 2048 times an odd
+  /// number, then multiples of 4096, as there M's alignment decides how A is loaded.
   std::span<const std::vector<BreakPoint>> lists() const { return lists_; }
   size_t size() const;
 

@@ -99,16 +99,15 @@ Result<LibraryPrediction> PredictCdnaFamily(const Device& device, const Problem&
     if (traits.menu == TileMenu::kTriton) menu = menu.first(kTritonTileCount);
     constexpr int kSmallest = 16;
     for (const MenuTile& tile : menu) {
-      if ((tile.m >= 2 * problem.m && tile.m > kSmallest) ||
+      if ((tile.m >= 2 * operands.longest && tile.m > kSmallest) ||
           (tile.n >= 2 * problem.n && tile.n > kSmallest))
         continue;
       CdnaKernel kernel;
       kernel.tile_m = tile.m;
       kernel.tile_n = tile.n;
       kernel.tile_k = depth(tile.k_bytes);
-      const double tiles = static_cast<double>((problem.m + tile.m - 1) / tile.m) *
-                           static_cast<double>((problem.n + tile.n - 1) / tile.n) *
-                           static_cast<double>(problem.batch);
+      const double tiles =
+          operands.RowsOfTiles(tile.m) * static_cast<double>((problem.n + tile.n - 1) / tile.n);
       for (const int split : kSplits) {
         kernel.split_k = split;
         if (split > 1 && (triton || tiles * split > kMostParts || !EnoughSteps(problem, kernel)))

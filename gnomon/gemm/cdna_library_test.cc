@@ -180,6 +180,35 @@ TEST(CdnaLibrary, RefusesOtherDevices) {
   EXPECT_FALSE(PredictCdnaFamily(FindDevice("mi300x").value(), p, "aiter-ck").ok());
 }
 
+TEST(CdnaLibrary, TakesGroupsAsProductsOfTheirOwn) {
+  const Device device = FindDevice("mi350x").value();
+  const auto time = [&](const Problem& p, const StatedTile& tile) {
+    return PredictCdnaFamily(device, p, "hipblaslt", tile)->prediction.time.value;
+  };
+  const Problem one = Bf16(8192, 4096, 1024);
+  for (const StatedTile& tile : {StatedTile{}, StatedTile{.tile_m = 128, .tile_n = 128}}) {
+    Problem groups = one;
+    groups.group_m = {0, 8192};  // an empty group costs nothing
+    EXPECT_EQ(time(groups, tile), time(one, tile));
+    groups.group_m.assign(64, 128);
+    Problem batch = Bf16(128, 4096, 1024);
+    batch.batch = 64;
+    EXPECT_DOUBLE_EQ(time(groups, tile), time(batch, tile));
+    EXPECT_GT(time(groups, tile), time(one, tile));  // a B each
+  }
+}
+
+TEST(CdnaLibrary, CountsATileForThePartThatAGroupFills) {
+  const CdnaMachine machine = CdnaMachineOf(FindDevice("mi350x").value(), DType::kBf16, 0).value();
+  const KernelFamilyTraits& traits = *FindKernelFamily("hipblaslt", "gfx950", DType::kBf16);
+  Problem groups = Bf16(64 * 129, 4096, 1024);
+  groups.group_m.assign(64, 129);  // a row more than a tile: two
+  EXPECT_EQ(PriceCdna(machine, traits, groups, {}).workgroups, 64 * 2 * 32);
+  groups.group_m.assign(64, 0);
+  groups.group_m.front() = 64 * 129;
+  EXPECT_EQ(PriceCdna(machine, traits, groups, {}).workgroups, 65 * 32);
+}
+
 TEST(KernelFamilies, PreferTheOperandSizeThenTheArchitecture) {
   ASSERT_NE(FindKernelFamily("aiter-asm"), nullptr);
   EXPECT_EQ(FindKernelFamily("nothing"), nullptr);

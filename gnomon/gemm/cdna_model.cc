@@ -15,6 +15,9 @@
 // one XCD share rows of A and columns of B, the XCDs share through the last-level cache, and of
 // what is fetched twice HBM serves the share that this cache cannot hold.
 //
+// A grouped problem is its products side by side: each has tiles of its own, and its B is read
+// once.
+//
 // Not modelled: TLB misses, the order of tiles beyond "near-square", dirty caches from before.
 //
 // Entry points: the header's.
@@ -24,8 +27,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <numeric>
 
 #include "gnomon/base/text_table.h"
 
@@ -64,15 +67,23 @@ constexpr double kSkinnySide = 16;       // tiles this narrow give all waves the
 constexpr double kAccumulator = 4;       // bytes of a partial sum
 constexpr double kLlcForOperands = 0.5;  // the rest holds C and what streams past
 constexpr double kLeastUtilisation = 1e-3;
+constexpr double kMargin = 1 - 1e-9;  // some dozens of roundings of 2^-53 each are far below
 
 double Square(double x) { return x * x; }
+double Cubed(double x) { return x * x * x; }
+
+// std::ceil of what is not negative and below 2^62, without a call.
+double CeilOf(double x) {
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(x));
+  return whole < x ? whole + 1 : whole;
+}
 
 // Maxima with round corners: powers 4 and 6 of the two, three sides.
 double Max4(double a, double b, double c = 0) {
   return std::sqrt(std::sqrt(Square(Square(a)) + Square(Square(b)) + Square(Square(c))));
 }
 double Max6(double a, double b) {
-  return std::cbrt(std::sqrt(Square(a * a * a) + Square(b * b * b)));
+  return std::cbrt(std::sqrt(Square(Cubed(a)) + Square(Cubed(b))));
 }
 
 // Clock under a share of matrix utilisation: power is about utilisation × f × V², and V follows f
@@ -88,16 +99,19 @@ struct Access {
   double crossed = 0;   // bytes of lines that a piece of a row touches beyond its own
   double conflict = 0;  // 1 − channels that the rows spread over / channels
 };
+// The greatest power of two that divides both.
+std::int64_t SharedPower(std::int64_t value, std::int64_t power) {
+  return std::min(value & -value, power);
+}
 Access AccessOf(std::int64_t lead, double size) {
   const auto bytes = static_cast<std::int64_t>(std::llround(static_cast<double>(lead) * size));
   Access access;
-  const auto width = std::gcd(bytes, static_cast<std::int64_t>(kVectorBytes));
+  const std::int64_t width = SharedPower(bytes, static_cast<std::int64_t>(kVectorBytes));
   access.narrow = kVectorBytes / static_cast<double>(width) - 1;
   access.crossed =
-      kLineBytes - static_cast<double>(std::gcd(bytes, static_cast<std::int64_t>(kLineBytes)));
+      kLineBytes - static_cast<double>(SharedPower(bytes, static_cast<std::int64_t>(kLineBytes)));
   if (bytes % kChannelBytes == 0)
-    access.conflict = 1 - 1.0 / static_cast<double>(std::gcd(bytes / kChannelBytes,
-                                                             static_cast<std::int64_t>(kChannels)));
+    access.conflict = 1 - 1.0 / static_cast<double>(SharedPower(bytes / kChannelBytes, kChannels));
   return access;
 }
 
@@ -116,17 +130,19 @@ Region RegionOf(double count, double grid_m, double grid_n, double wanted_rows) 
 struct Traffic {
   double compulsory = 0, requested = 0, beyond_l2 = 0, from_hbm = 0;
 };
+double OperandBytes(const CdnaMachine& machine, const CdnaOperands& operands) {
+  return (operands.m + operands.n) * operands.k * machine.size * operands.batch;
+}
 Traffic TrafficOf(const CdnaMachine& machine, const CdnaOperands& operands,
-                  const CdnaKernel& kernel, double resident, double steps) {
-  const double m = operands.m, n = operands.n, k = operands.k, batch = operands.batch;
-  const double side_m = std::min<double>(kernel.tile_m, m),
-               side_n = std::min<double>(kernel.tile_n, n);
-  const double grid_m = std::ceil(m / kernel.tile_m), grid_n = std::ceil(n / kernel.tile_n);
+                  const CdnaKernel& kernel, const CdnaTask& task, double resident, double steps) {
+  const double side_m = std::min<double>(kernel.tile_m, operands.m),
+               side_n = std::min<double>(kernel.tile_n, operands.n);
+  const double grid_m = task.rows / operands.batch, grid_n = task.columns;  // of a product
   const double tiles = grid_m * grid_n;
   Traffic traffic;
-  traffic.compulsory = (m + n) * k * machine.size * batch;
+  traffic.compulsory = OperandBytes(machine, operands);
   traffic.requested =
-      tiles * batch * kernel.split_k * steps * (side_m + side_n) * kernel.tile_k * machine.size;
+      task.tiles * kernel.split_k * steps * (side_m + side_n) * kernel.tile_k * machine.size;
   // Share of its requests that a region of tiles must fetch once.
   const auto fetched = [&](double count) {
     count = std::clamp(count, 1.0, tiles);
@@ -147,6 +163,62 @@ Traffic TrafficOf(const CdnaMachine& machine, const CdnaOperands& operands,
   traffic.from_hbm = traffic.compulsory + (device - traffic.compulsory) * lost;
   return traffic;
 }
+
+// How one way to launch a tile loads the busiest unit.
+struct Load {
+  double workgroups = 0, waves = 0, resident = 1;
+  double rounded = 1;    // workgroups of the busiest unit
+  double own_steps = 0;  // k steps of a workgroup
+  double seams = 0;      // cycles of tiles begun by one workgroup and ended by another
+  double steps = 0;      // of a tile's part of K
+};
+inline Load LoadOf(const CdnaMachine& machine, const KernelFamilyTraits& traits, double k,
+                   const CdnaKernel& kernel, const CdnaBlock& block, const CdnaTask& task) {
+  Load load;
+  load.steps = kernel.split_k == 1 ? task.steps : CeilOf(k / (kernel.split_k * kernel.tile_k));
+  load.waves = task.waves * kernel.split_k;
+  if (kernel.stream_k) {
+    load.workgroups = machine.units;
+    load.rounded = std::max(1.0, load.waves);
+    // With fewer tiles than units each does a part of one.
+    load.own_steps = CeilOf(load.steps * std::min(1.0, load.waves));
+    load.seams = traits.prologue.value;
+    return load;
+  }
+  const double whole = CeilOf(load.waves);
+  load.workgroups = task.tiles * kernel.split_k;
+  load.resident = std::min(std::max(1.0, block.occupancy), whole);
+  load.rounded = std::max(1.0, kRounding * whole + (1 - kRounding) * load.waves);
+  load.own_steps = load.steps;
+  return load;
+}
+
+// `partial`: seconds of a partial sum.
+double Reduction(const KernelFamilyTraits& traits, const CdnaKernel& kernel, double partial,
+                 double units, double elements) {
+  if (kernel.split_k > 1) return traits.reduction_start.value + partial * kernel.split_k * elements;
+  if (kernel.stream_k)  // one tile a unit is shared with a neighbour
+    return traits.reduction_start.value + partial * units * kernel.tile_m * kernel.tile_n;
+  return 0;
+}
+
+// Chords of the sixth root, which lie below it.
+class RootFloor {
+ public:
+  RootFloor() {
+    for (int i = 0; i <= kChords; ++i)
+      at_[i] = std::cbrt(std::sqrt(static_cast<double>(i) / kChords));
+  }
+  double operator()(double x) const {
+    const double place = std::min(x, 1.0) * kChords;
+    const int i = std::min(static_cast<int>(place), kChords - 1);
+    return at_[i] + (place - i) * (at_[i + 1] - at_[i]);
+  }
+
+ private:
+  static constexpr int kChords = 64;
+  std::array<double, kChords + 1> at_{};
+};
 
 }  // namespace
 
@@ -193,12 +265,25 @@ double CdnaOccupancy(const CdnaMachine& machine, const CdnaKernel& kernel) {
       {std::floor(machine.lds_bytes / lds), std::floor(kLaneRegisters / registers), kMostResident});
 }
 
+double CdnaOperands::RowsOfTiles(int tile_m) const {
+  if (groups.empty()) return CeilOf(m / tile_m) * batch;
+  double rows = 0;
+  for (const std::int64_t group : groups) rows += CeilOf(static_cast<double>(group) / tile_m);
+  return rows;
+}
+
 CdnaOperands CdnaOperandsOf(const Problem& problem) {
   CdnaOperands out;
   out.m = static_cast<double>(problem.m);
   out.n = static_cast<double>(problem.n);
   out.k = static_cast<double>(problem.k);
-  out.batch = static_cast<double>(problem.batch);
+  out.longest = out.m;
+  out.batch = static_cast<double>(problem.Products());
+  if (problem.grouped()) {
+    out.groups = problem.group_m;
+    out.longest = static_cast<double>(*std::max_element(out.groups.begin(), out.groups.end()));
+    out.m /= out.batch;
+  }
   out.a_by_k = !problem.a_transposed();
   out.b_by_k = problem.b_transposed();
   out.size_out = SizeOf(problem.dtype_out);
@@ -216,27 +301,11 @@ CdnaOperands CdnaOperandsOf(const Problem& problem) {
   return out;
 }
 
-CdnaTime PriceCdna(const CdnaMachine& machine, const KernelFamilyTraits& traits,
-                   const CdnaOperands& operands, const CdnaKernel& kernel) {
-  const double m = operands.m, n = operands.n, k = operands.k, batch = operands.batch;
+CdnaBlock CdnaBlockOf(const CdnaMachine& machine, const KernelFamilyTraits& traits,
+                      const CdnaKernel& kernel) {
   const double tile_m = kernel.tile_m, tile_n = kernel.tile_n, tile_k = kernel.tile_k;
-  const double tiles = std::ceil(m / tile_m) * std::ceil(n / tile_n) * batch;
-  const double steps = std::ceil(std::ceil(k / kernel.split_k) / tile_k);
-  CdnaTime time;
-  time.workgroups = kernel.stream_k ? machine.units : tiles * kernel.split_k;
-  time.waves = tiles * kernel.split_k / machine.units;
-
-  // Cycles of a k step.
-  const double share_a = tile_m / (tile_m + tile_n), share_b = 1 - share_a;
-  const double narrow = share_a * operands.narrow_a + share_b * operands.narrow_b;
-  // A row piece of a tile: a k step where K is contiguous, a tile side where it is not.
-  const double piece_a = (operands.a_by_k ? tile_k : tile_m) * machine.size,
-               piece_b = (operands.b_by_k ? tile_k : tile_n) * machine.size;
-  const double lines =
-      1 + share_a * operands.crossed_a / piece_a + share_b * operands.crossed_b / piece_b;
-  const double conflict = share_a * operands.conflict_a + share_b * operands.conflict_b;
-  const double matrix =
-      2 * tile_m * tile_n * tile_k / (machine.matrix_rate * traits.matrix_efficiency);
+  CdnaBlock block;
+  block.matrix = 2 * tile_m * tile_n * tile_k / (machine.matrix_rate * traits.matrix_efficiency);
   double waves_n = kernel.waves / 2.0, waves_m = 2;  // each reads its rows of A, columns of B
   if (tile_m <= kSkinnySide) {
     waves_n = kernel.waves;
@@ -245,53 +314,81 @@ CdnaTime PriceCdna(const CdnaMachine& machine, const KernelFamilyTraits& traits,
     waves_n = 1;
     waves_m = kernel.waves;
   }
-  const double lds =
-      (waves_n * tile_m + waves_m * tile_n) * tile_k * machine.size / machine.lds_rate;
-  const double load = (tile_m + tile_n) * tile_k * machine.size / machine.load_rate *
-                      (1 + kConflictLoad * conflict) * (1 + kNarrowLoad * narrow) * lines;
-  const double busy = Max4(matrix, lds, load);
-  const double exposed = traits.exposed.value * (1 + kConflictWait * conflict);
+  block.lds = (waves_n * tile_m + waves_m * tile_n) * tile_k * machine.size / machine.lds_rate;
+  block.load = (tile_m + tile_n) * tile_k * machine.size / machine.load_rate;
+  block.share_a = tile_m / (tile_m + tile_n);
+  const double step = tile_k * machine.size;
+  block.piece_a_by_k = block.share_a / step;
+  block.piece_a_by_m = block.share_a / (tile_m * machine.size);
+  block.piece_b_by_k = (1 - block.share_a) / step;
+  block.piece_b_by_n = (1 - block.share_a) / (tile_n * machine.size);
+  block.per_column = 1 / tile_n;
+  block.per_stored_byte = 1 / (traits.store_share * machine.hbm_rate);
+  block.occupancy = CdnaOccupancy(machine, kernel);
+  return block;
+}
+
+CdnaTask CdnaTaskOf(const CdnaMachine& machine, const KernelFamilyTraits& traits,
+                    const CdnaOperands& operands, const CdnaKernel& kernel,
+                    const CdnaBlock& block) {
+  CdnaTask task;
+  task.rows = operands.RowsOfTiles(kernel.tile_m);
+  task.columns = CeilOf(operands.n / kernel.tile_n);
+  task.tiles = task.rows * task.columns;
+  task.waves = task.tiles / machine.units;
+  task.steps = CeilOf(operands.k / kernel.tile_k);
+
+  const double share_a = block.share_a, share_b = 1 - share_a;
+  const double narrow = share_a * operands.narrow_a + share_b * operands.narrow_b;
+  const double lines =
+      1 + operands.crossed_a * (operands.a_by_k ? block.piece_a_by_k : block.piece_a_by_m) +
+      operands.crossed_b * (operands.b_by_k ? block.piece_b_by_k : block.piece_b_by_n);
+  const double conflict = share_a * operands.conflict_a + share_b * operands.conflict_b;
+  const double load =
+      block.load * (1 + kConflictLoad * conflict) * (1 + kNarrowLoad * narrow) * lines;
+  task.busy = Max4(block.matrix, block.lds, load);
+  task.exposed = traits.exposed.value * (1 + kConflictWait * conflict);
+  task.stores = operands.m * operands.n * operands.batch *
+                (operands.size_out + operands.crossed_c * block.per_column) *
+                block.per_stored_byte * (1 + kNarrowStore * operands.narrow_c);
+  return task;
+}
+
+CdnaTime PriceCdna(const CdnaMachine& machine, const KernelFamilyTraits& traits,
+                   const CdnaOperands& operands, const CdnaKernel& kernel, const CdnaBlock& block,
+                   const CdnaTask& task) {
+  const double m = operands.m, n = operands.n, batch = operands.batch;
+  const double busy = task.busy, exposed = task.exposed;
+  const Load load = LoadOf(machine, traits, operands.k, kernel, block, task);
+  CdnaTime time;
+  time.workgroups = load.workgroups;
+  time.waves = load.waves;
+  time.resident = load.resident;
 
   // The busiest unit.
-  const double whole = std::ceil(time.waves);
-  time.resident = std::min(std::max(1.0, CdnaOccupancy(machine, kernel)), whole);
-  if (kernel.stream_k) time.resident = 1;
-  const double exact = std::max(1.0, time.waves);
-  const double rounded =
-      kernel.stream_k ? exact : std::max(1.0, kRounding * whole + (1 - kRounding) * time.waves);
-  // Stream-K with fewer tiles than units: each unit does a part of a tile.
-  const double part = kernel.stream_k ? std::min(1.0, time.waves) : 1.0;
-  const double own_steps = std::ceil(steps * part);
-  time.utilisation =
-      2 * m * n * k * batch / (machine.matrix_rate * machine.units * rounded * own_steps * busy);
+  const double own_steps = load.own_steps, seams = load.seams;
+  time.utilisation = 2 * m * n * operands.k * batch /
+                     (machine.matrix_rate * machine.units * load.rounded * own_steps * busy);
   time.clock = ClockUnder(machine, time.utilisation);
   const double alone = own_steps * (busy + exposed) + traits.prologue.value;
   const double pace = Max6(alone / time.resident, own_steps * busy);
-  const double seams = kernel.stream_k ? traits.prologue.value : 0;  // a tile begun, another ended
-  const double exact_cycles = (exact - 1) * pace + alone + seams;
-  const double cycles = (rounded - 1) * pace + alone + seams;
+  const double exact_cycles = (std::max(1.0, time.waves) - 1) * pace + alone + seams;
+  const double cycles = (load.rounded - 1) * pace + alone + seams;
 
   // Memory.
   const double active = std::min(time.workgroups, machine.units * time.resident);
-  const Traffic traffic = TrafficOf(machine, operands, kernel, active, steps);
+  const Traffic traffic = TrafficOf(machine, operands, kernel, task, active, load.steps);
   const double loads =
       Max4(traffic.from_hbm / machine.hbm_rate, traffic.beyond_l2 / machine.llc_rate);
-  const double size_out = operands.size_out;
-  time.stored = m * n * batch * size_out;
-  const double stores = time.stored / (traits.store_share * machine.hbm_rate) *
-                        (1 + kNarrowStore * operands.narrow_c) *
-                        (1 + operands.crossed_c / (tile_n * size_out));
+  const double stores = task.stores;
+  time.stored = m * n * batch * operands.size_out;
 
   const double units = cycles / time.clock;
   const double body =
       Max4(units + (1 - traits.hidden_loads) * loads + (1 - traits.hidden_stores) * stores,
            loads + stores);
-  if (kernel.split_k > 1)
-    time.reduction = traits.reduction_start.value + 2 * kAccumulator * kernel.split_k * m * n *
-                                                        batch / traits.reduction_rate.value;
-  else if (kernel.stream_k)  // one tile a unit is shared with a neighbour
-    time.reduction = traits.reduction_start.value + 2 * kAccumulator * machine.units * tile_m *
-                                                        tile_n / traits.reduction_rate.value;
+  time.reduction = Reduction(traits, kernel, 2 * kAccumulator / traits.reduction_rate.value,
+                             machine.units, m * n * batch);
 
   // By cause: the busiest unit's time in the proportions of a workgroup alone, then what memory
   // adds.
@@ -309,13 +406,62 @@ CdnaTime PriceCdna(const CdnaMachine& machine, const KernelFamilyTraits& traits,
   time.l2_hit =
       std::max(0.0, 1 - traffic.beyond_l2 / std::max(traffic.requested, traffic.beyond_l2));
   time.llc_hit = std::max(0.0, 1 - traffic.from_hbm / traffic.beyond_l2);
-  time.idle = kernel.stream_k ? 0 : 1 - time.waves / whole;
+  time.idle = kernel.stream_k ? 0 : 1 - time.waves / std::ceil(time.waves);
   return time;
+}
+
+CdnaTime PriceCdna(const CdnaMachine& machine, const KernelFamilyTraits& traits,
+                   const CdnaOperands& operands, const CdnaKernel& kernel) {
+  const CdnaBlock block = CdnaBlockOf(machine, traits, kernel);
+  return PriceCdna(machine, traits, operands, kernel, block,
+                   CdnaTaskOf(machine, traits, operands, kernel, block));
 }
 
 CdnaTime PriceCdna(const CdnaMachine& machine, const KernelFamilyTraits& traits,
                    const Problem& problem, const CdnaKernel& kernel) {
   return PriceCdna(machine, traits, CdnaOperandsOf(problem), kernel);
+}
+
+bool OutgrowsCache(const CdnaMachine& machine, const CdnaOperands& operands) {
+  return OperandBytes(machine, operands) > machine.llc_bytes * kLlcForOperands;
+}
+
+CdnaFloors::CdnaFloors(const CdnaMachine& machine, const KernelFamilyTraits& traits,
+                       const CdnaOperands& operands)
+    : machine_(machine),
+      traits_(traits),
+      loads_(OperandBytes(machine, operands) / machine.hbm_rate),
+      exposed_loads_((1 - traits.hidden_loads) * loads_),
+      k_(operands.k),
+      elements_(operands.m * operands.n * operands.batch),
+      peak_(2 * elements_ * operands.k / (machine.matrix_rate * machine.units)),
+      per_boost_(1 / machine.boost),
+      per_sustained_(1 / machine.sustained),
+      throttled_(Square(Cubed(machine.sustained / machine.boost))),
+      per_partial_(2 * kAccumulator / traits.reduction_rate.value) {}
+
+// As PriceCdna with maxima for the round ones, reads of compulsory bytes, and the sixth root of the
+// utilisation from below.
+double CdnaFloors::Of(const CdnaKernel& kernel, const CdnaBlock& block,
+                      const CdnaTask& task) const {
+  static constexpr std::array<double, 5> kPerResident = {1, 1, 1.0 / 2, 1.0 / 3, 1.0 / 4};
+  static_assert(kPerResident.size() > kMostResident);
+  const Load load = LoadOf(machine_, traits_, k_, kernel, block, task);
+  const double busy = load.own_steps * task.busy;
+  const double alone = busy + load.own_steps * task.exposed + traits_.prologue.value;
+  const double pace = std::max(alone * kPerResident[static_cast<size_t>(load.resident)], busy);
+  const double cycles = (load.rounded - 1) * pace + alone + load.seams;
+  double per_cycle = per_boost_;
+  if (const double whole = load.rounded * busy; peak_ > throttled_ * whole) {
+    static const RootFloor root;
+    per_cycle = std::max(per_boost_, root(peak_ / whole) * per_sustained_);
+  }
+  const double units = cycles * per_cycle;
+  const double body = std::max(units + exposed_loads_ + (1 - traits_.hidden_stores) * task.stores,
+                               loads_ + task.stores);
+  return (traits_.start.value + body +
+          Reduction(traits_, kernel, per_partial_, machine_.units, elements_)) *
+         kMargin;
 }
 
 Prediction ExplainCdna(const CdnaMachine& machine, const CdnaTime& time, const CdnaKernel& kernel) {

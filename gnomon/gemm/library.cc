@@ -6,7 +6,7 @@
 //
 // It has the library's register tile, its packing and C's traffic at the level that holds them, and
 // the cost of waking threads. Left out: alignment of leading dimensions, batched entry points (a
-// batch is a loop of calls).
+// batch is a loop of calls, and so are groups, each taken to have their mean rows).
 
 #include "gnomon/gemm/library.h"
 
@@ -56,7 +56,8 @@ double WarmRate(const Device& device, double footprint, double threads) {
 }
 
 Parts PredictCpu(const Device& device, const Problem& p, double units, const Rate& rate) {
-  const double m = Side(p.m), n = Side(p.n), k = Side(p.k), batch = Side(p.batch);
+  const double batch = Side(p.Products()), m = Side(p.m) / (p.grouped() ? batch : 1);
+  const double n = Side(p.n), k = Side(p.k);
   const auto stated = device.framework.gemm_efficiency.find(p.dtype);
   const double efficiency =
       stated == device.framework.gemm_efficiency.end() ? kCpuEfficiency : stated->second;

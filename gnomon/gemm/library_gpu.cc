@@ -33,6 +33,7 @@
 
 #include "gnomon/gemm/gpu_load.h"
 #include "gnomon/gemm/library_families.h"
+#include "gnomon/gemm/tile_model.h"
 
 namespace gnomon {
 namespace {
@@ -136,7 +137,9 @@ struct Parts {
 // One problem on one device, all that does not depend on the tile.
 struct Setting {
   const Generation* generation;
-  double m, n, k, batch;
+  const Problem* problem;
+  double longest;              // rows of the longest product
+  double m, n, k, batch;       // m: mean of a grouped problem's products; batch: products
   double units, clock, rate;   // flops of a unit, a clock
   double step_k, step_bytes;   // of K, elements and bytes
   double load, chain, effort;  // bytes a clock; cycles; factor
@@ -165,7 +168,11 @@ Setting SettingOf(const Device& device, const Problem& p, double units, const Ra
   Setting s{};
   const Generation& g = GenerationOf(device);
   s.generation = &g;
-  s.m = Side(p.m), s.n = Side(p.n), s.k = Side(p.k), s.batch = Side(p.batch);
+  s.problem = &p;
+  s.batch = Side(p.Products());
+  s.m = Side(p.m) / (p.grouped() ? s.batch : 1);
+  s.longest = p.grouped() ? Side(*std::max_element(p.group_m.begin(), p.group_m.end())) : s.m;
+  s.n = Side(p.n), s.k = Side(p.k);
   s.units = units;
   s.clock = device.max_clock.value > 0 ? device.max_clock.value : device.boost_clock.value;
   s.rate = rate.flops_per_unit_clock;
@@ -217,7 +224,8 @@ struct Best {
 
 void TryTile(const Setting& s, const LibraryFamily& family, const Tile& tile, Best& best) {
   const Generation& g = *s.generation;
-  const double grid = std::ceil(s.m / tile.m) * std::ceil(s.n / tile.n) * s.batch;
+  const double grid = RowsOfTiles(*s.problem, static_cast<int>(tile.m)) * Side(s.problem->batch) *
+                      std::ceil(s.n / tile.n);
   const double multiply = 2 * tile.m * tile.n * s.step_k / s.rate * s.effort;
   const double load = (tile.m + tile.n) * s.step_bytes / s.load * s.effort;
   const double step = std::cbrt(Cubed(multiply) + Cubed(load) + Cubed(s.chain));
@@ -231,7 +239,7 @@ void TryTile(const Setting& s, const LibraryFamily& family, const Tile& tile, Be
     parts.waves = grid * parts.split / s.units;
     if (parts.split > 1)
       parts.reduction = kSecondKernel + 2 * SizeOf(DType::kFp32) * s.m * s.n * s.batch *
-                                                  parts.split / kPartialsRate;
+                                            parts.split / kPartialsRate;
     parts.matrix = MatrixTime(s, std::ceil(parts.waves) * (steps * step + beside));
     const double beside_body = parts.start + parts.cold + parts.reduction + parts.conversion;
     if (beside_body + std::max(parts.matrix, parts.memory) >= best.total) continue;
@@ -254,8 +262,8 @@ Parts Cheapest(const Setting& s, const LibraryFamily& family) {
   Best best;
   for (const Tile& tile : s.generation->tiles) {
     const Tile turned{tile.n, tile.m};
-    if (!TooLong(s.m, tile.m) && !TooLong(s.n, tile.n)) TryTile(s, family, tile, best);
-    if (tile.m != tile.n && !TooLong(s.m, turned.m) && !TooLong(s.n, turned.n))
+    if (!TooLong(s.longest, tile.m) && !TooLong(s.n, tile.n)) TryTile(s, family, tile, best);
+    if (tile.m != tile.n && !TooLong(s.longest, turned.m) && !TooLong(s.n, turned.n))
       TryTile(s, family, turned, best);
   }
   return best.parts;

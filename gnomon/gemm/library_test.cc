@@ -368,6 +368,26 @@ TEST(LibraryOnReports, CublasOnColdCachesAndOddRowsIsRankedAndTimed) {
   EXPECT_GE(Spearman(pairs), 0.98);
 }
 
+TEST(Library, TakesGroupsAsProductsOfTheirOwn) {
+  const auto time = [](const Device& device, const Problem& p) {
+    return PredictLibrary(device, p, 0).time.value;
+  };
+  for (const Device& device : {FixedGpu(), FixedCpu()}) {
+    const Problem one = Gemm(8192, 512, 1024, DType::kFp32);
+    Problem groups = one;
+    groups.group_m = {0, 8192};  // an empty group costs nothing
+    EXPECT_EQ(time(device, groups), time(device, one));
+    groups.group_m.assign(64, 128);
+    Problem batch = Gemm(128, 512, 1024, DType::kFp32);
+    batch.batch = 64;
+    EXPECT_DOUBLE_EQ(time(device, groups), time(device, batch));
+    // A B each; small products stay in a CPU's caches.
+    if (device.kind == Device::Kind::kGpu) {
+      EXPECT_GT(time(device, groups), time(device, one));
+    }
+  }
+}
+
 TEST(Library, KnowsVendorNames) {
   EXPECT_TRUE(IsVendorLibrary("cublas"));
   EXPECT_TRUE(IsVendorLibrary("library"));

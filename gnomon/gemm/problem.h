@@ -47,6 +47,12 @@ struct Problem {
   std::string Text() const;  ///< "2048x512x13 nt fp32"
 };
 
+/// What a product of `dtype` operands is stored as where nothing says: bf16 for operands narrower than
+/// 16 bits, as training kernels do, else `dtype`.
+constexpr DType UsualOutput(DType dtype) {
+  return SizeOf(dtype) < SizeOf(DType::kBf16) ? DType::kBf16 : dtype;
+}
+
 /// Sides positive, leading dimensions not below the row, element counts below 2^62; groups add up
 /// to m and come without a batch.
 Status CheckProblem(const Problem& problem);

@@ -37,7 +37,6 @@ constexpr double kMostWaves = 16;         // 1024 work-items a workgroup
 constexpr std::int64_t kDirectWideBytes = 16;  // gfx950 loads 96 and 128 bits straight to LDS
 constexpr std::int64_t kDirectBytes = 4;       // gfx942 and before: 32 bits
 constexpr std::int32_t kLeastPrefetch = 1, kMostPrefetch = 4;
-constexpr std::int64_t kMxBlock = 32;  // elements that share a scale
 
 // AMD matrix instruction calculator; CDNA 2, 3 and 4 ISA documents.
 constexpr std::array kInstructions = {
@@ -214,6 +213,12 @@ std::span<const MatrixInstruction> InstructionsOf(std::string_view arch, DType d
   return {first, last};
 }
 
+bool RowsAligned(std::string_view arch, const Problem& problem) {
+  const std::int64_t width = DirectWidth(arch);
+  return RowAlignment(problem.LeadingA(), problem.dtype) % width == 0 &&
+         RowAlignment(problem.LeadingB(), problem.dtype) % width == 0;
+}
+
 CdnaLimits::CdnaLimits(const Device& device, const Problem& problem, int wanted_units,
                        Bytes workspace_bytes)
     : arch(device.arch),
@@ -227,10 +232,9 @@ CdnaLimits::CdnaLimits(const Device& device, const Problem& problem, int wanted_
       m(static_cast<double>(problem.m)),
       n(static_cast<double>(problem.n)),
       k(static_cast<double>(problem.k)),
-      batch(static_cast<double>(problem.batch)) {
-  const std::int64_t width = DirectWidth(arch);
-  rows_aligned = RowAlignment(problem.LeadingA(), problem.dtype) % width == 0 &&
-                 RowAlignment(problem.LeadingB(), problem.dtype) % width == 0;
+      batch(static_cast<double>(problem.batch)),
+      groups(problem.group_m) {
+  rows_aligned = RowsAligned(arch, problem);
   const bool mx = problem.dtype == DType::kMxFp8 || problem.dtype == DType::kMxFp6 ||
                   problem.dtype == DType::kMxFp4;
   scales_whole = !mx || problem.k % kMxBlock == 0;
@@ -255,8 +259,11 @@ CdnaNeeds NeedsOf(const CdnaLimits& limits, const CdnaConfig& c) {
     needs.workspace = {limits.accumulator * c.split_k * limits.m * limits.n * limits.batch};
   else if (c.stream_k)
     needs.workspace = {limits.accumulator * area * limits.units};
-  const double tiles =
-      std::ceil(limits.m / c.tile_m) * std::ceil(limits.n / c.tile_n) * limits.batch;
+  double rows = std::ceil(limits.m / c.tile_m) * limits.batch;
+  if (!limits.groups.empty()) rows = 0;
+  for (const std::int64_t group : limits.groups)
+    rows += std::ceil(static_cast<double>(group) / c.tile_m);
+  const double tiles = rows * std::ceil(limits.n / c.tile_n);
   needs.work_items = lanes * (c.stream_k ? limits.units : tiles * c.split_k);
   return needs;
 }

@@ -56,6 +56,12 @@ inline constexpr Bytes kUsualWorkspace = {128.0 * 1024 * 1024};
 /// HIP's limit of a launch.
 inline constexpr double kMostWorkItems = 4294967296.0;
 
+/// K of MX formats comes in whole blocks that share a scale.
+inline constexpr std::int64_t kMxBlock = 32;
+
+/// Whether the rows of A and B start where direct-to-LDS loads can.
+bool RowsAligned(std::string_view arch, const Problem& problem);
+
 /// What a problem allows on a device, worked out once for many configs.
 struct CdnaLimits {
   CdnaLimits(const Device& device, const Problem& problem, int units = 0,
@@ -66,8 +72,9 @@ struct CdnaLimits {
   double units = 0, lds = 0, workspace = 0;
   double size = 0, size_out = 0, accumulator = 0;  ///< bytes of an element
   double m = 0, n = 0, k = 0, batch = 0;
-  bool rows_aligned = false;  ///< for direct-to-LDS loads
-  bool scales_whole = true;   ///< MX formats: K is whole blocks
+  std::span<const std::int64_t> groups;  ///< the problem's own, which must outlive this
+  bool rows_aligned = false;             ///< for direct-to-LDS loads
+  bool scales_whole = true;              ///< MX formats: K is whole blocks
 };
 CdnaNeeds NeedsOf(const CdnaLimits& limits, const CdnaConfig& config);
 

@@ -11,7 +11,10 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "gnomon/families/hip/cdna_space.h"
+#include "gnomon/gemm/kept_spaces.h"
 
 namespace gnomon::hip {
 namespace {
@@ -33,11 +36,76 @@ Status CheckDevice(const Device& device, const Problem& problem) {
   return CheckProblem(problem);
 }
 
-const KernelFamilyTraits& TraitsOf(const Device& device, DType dtype) {
-  const std::string_view arch = device.arch == "gfx90a" ? "gfx942" : std::string_view(device.arch);
-  const KernelFamilyTraits* traits = FindKernelFamily("hipblaslt", arch, dtype);
-  return traits ? *traits : GenericKernelFamily(arch, dtype);
+constexpr Seconds kNever = {1e30};  // cannot be launched: no time is too long
+
+CdnaWays& Scratch() {
+  thread_local CdnaWays ways;
+  return ways;
 }
+
+Result<size_t> FastestOf(const CdnaSpace& space, const Problem& problem,
+                         std::span<TimedConfig> fastest) {
+  const CdnaOperands operands = CdnaOperandsOf(problem);
+  CdnaWays& ways = Scratch();
+  EnumerateCdna(space, problem, operands, ways);
+  const size_t found =
+      FastestCdna(space.machine, *space.traits, operands, space.tiles, ways, fastest);
+  for (size_t i = 0; i < found; ++i)
+    fastest[i].config = ToConfig(ConfigOf(space, ways.launches[ways.fastest[i]]));
+  return found;
+}
+
+// A space made once a device, units and kind, and remembered by the calling thread.
+Result<const CdnaSpace*> SpaceOf(const Device& device, const Problem& problem, int units) {
+  struct Kept {
+    std::string arch;
+    CdnaKind kind;
+    CdnaSpace space;
+  };
+  GNOMON_ASSIGN(const CdnaMachine machine, CdnaMachineOf(device, problem.dtype, units));
+  const CdnaKind kind = KindOf(device.arch, problem);
+  thread_local std::vector<std::unique_ptr<Kept>> kept;
+  for (const auto& entry : kept)
+    if (entry->kind == kind && entry->arch == device.arch && entry->space.machine == machine)
+      return &entry->space;
+  GNOMON_ASSIGN(CdnaSpace space, MakeSpace(device, kind, units));
+  kept.push_back(std::make_unique<Kept>(Kept{device.arch, kind, std::move(space)}));
+  return &kept.back()->space;
+}
+
+Seconds TimeOn(const Device& device, const CdnaMachine& machine, const KernelFamilyTraits& traits,
+               const Problem& problem, const CdnaConfig& config, int units) {
+  if (FindObstacle(CdnaLimits(device, problem, units), config) != Obstacle::kNone) return kNever;
+  return {PriceCdna(machine, traits, CdnaOperandsOf(problem), KernelOf(config)).total};
+}
+
+class ReadyCdna : public ReadyFamily {
+ public:
+  ReadyCdna(const Device& device, int units) : device_(device), units_(units) {}
+
+  Result<size_t> Fastest(const Problem& problem, std::span<TimedConfig> fastest) const override {
+    GNOMON_ASSIGN(const CdnaSpace* space, SpaceFor(problem));
+    return FastestOf(*space, problem, fastest);
+  }
+
+  Seconds TimeOf(const Problem& problem, const Config& config) const override {
+    const auto space = SpaceFor(problem);
+    if (!space.ok()) return kNever;
+    return TimeOn(device_, (*space)->machine, *(*space)->traits, problem, FromConfig(config),
+                  units_);
+  }
+
+ private:
+  Result<const CdnaSpace*> SpaceFor(const Problem& problem) const {
+    GNOMON_TRY(CheckDevice(device_, problem));
+    const CdnaKind kind = KindOf(device_.arch, problem);
+    return spaces_.Get(kind, [&] { return MakeSpace(device_, kind, units_); });
+  }
+
+  const Device device_;
+  const int units_;
+  KeptSpaces<CdnaKind, CdnaSpace> spaces_;
+};
 
 class Cdna : public Family {
  public:
@@ -46,31 +114,42 @@ class Cdna : public Family {
   Status Enumerate(const Device& device, const Problem& problem, int units,
                    std::vector<Config>& configs) const override {
     GNOMON_TRY(CheckDevice(device, problem));
-    EnumerateCdna(device, problem, UnitsOf(device, units), kUsualWorkspace, configs);
+    GNOMON_ASSIGN(const CdnaSpace* space, SpaceOf(device, problem, units));
+    CdnaWays& ways = Scratch();
+    EnumerateCdna(*space, problem, CdnaOperandsOf(problem), ways);
+    for (const CdnaLaunch& launch : ways.launches)
+      configs.push_back(ToConfig(ConfigOf(*space, launch)));
     return Done{};
   }
 
   Status Price(const Device& device, const Problem& problem, int units,
                std::vector<Config>& configs, std::vector<double>& seconds) const override {
-    GNOMON_TRY(CheckDevice(device, problem));
-    GNOMON_ASSIGN(const CdnaMachine machine, CdnaMachineOf(device, problem.dtype, units));
-    const KernelFamilyTraits& traits = TraitsOf(device, problem.dtype);
+    GNOMON_TRY(Enumerate(device, problem, units, configs));
+    GNOMON_ASSIGN(const CdnaSpace* space, SpaceOf(device, problem, units));
+    const CdnaWays& ways = Scratch();
     const CdnaOperands operands = CdnaOperandsOf(problem);
-    const size_t first = configs.size();
-    EnumerateCdna(device, problem, UnitsOf(device, units), kUsualWorkspace, configs);
-    seconds.reserve(configs.size());
-    for (size_t i = first; i < configs.size(); ++i)
+    for (const CdnaLaunch& launch : ways.launches)
       seconds.push_back(
-          PriceCdna(machine, traits, operands, KernelOf(FromConfig(configs[i]))).total);
+          PriceCdna(space->machine, *space->traits, operands, space->tiles, ways, launch));
     return Done{};
+  }
+
+  Result<size_t> Fastest(const Device& device, const Problem& problem, int units,
+                         std::span<TimedConfig> fastest) const override {
+    GNOMON_TRY(CheckDevice(device, problem));
+    GNOMON_ASSIGN(const CdnaSpace* space, SpaceOf(device, problem, units));
+    return FastestOf(*space, problem, fastest);
+  }
+
+  std::unique_ptr<ReadyFamily> Ready(const Device& device, int units) const override {
+    return std::make_unique<ReadyCdna>(device, units);
   }
 
   Seconds PredictTime(const Device& device, const Problem& problem,
                       const Config& config) const override {
-    const CdnaMachine machine = MachineOf(device, problem);
-    return {PriceCdna(machine, TraitsOf(device, problem.dtype), CdnaOperandsOf(problem),
-                      KernelOf(FromConfig(config)))
-                .total};
+    if (!CheckDevice(device, problem).ok()) return kNever;
+    return TimeOn(device, MachineOf(device, problem), TraitsOf(device.arch, problem.dtype), problem,
+                  FromConfig(config), 0);
   }
 
   Prediction Predict(const Device& device, const Problem& problem,
@@ -78,7 +157,7 @@ class Cdna : public Family {
     const CdnaMachine machine = MachineOf(device, problem);
     const CdnaKernel kernel = KernelOf(FromConfig(config));
     const CdnaTime time =
-        PriceCdna(machine, TraitsOf(device, problem.dtype), CdnaOperandsOf(problem), kernel);
+        PriceCdna(machine, TraitsOf(device.arch, problem.dtype), CdnaOperandsOf(problem), kernel);
     Prediction out = ExplainCdna(machine, time, kernel);
     out.relative_error = device.arch == "gfx90a" ? kUncalibratedError : kRelativeError;
     return out;
@@ -92,8 +171,6 @@ class Cdna : public Family {
   }
 
  private:
-  static int UnitsOf(const Device& device, int units) { return units > 0 ? units : device.units; }
-
   static CdnaMachine MachineOf(const Device& device, const Problem& problem) {
     const auto machine = CdnaMachineOf(device, problem.dtype, 0);
     GNOMON_CHECK(machine.ok(), "{}", machine.error().Text());

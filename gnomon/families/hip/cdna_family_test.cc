@@ -180,6 +180,48 @@ TEST(CdnaFamily, MoreBandwidthAndClockAreNeverSlower) {
   }
 }
 
+TEST(CdnaFamily, TakesGroupsAsTilesOfTheirOwn) {
+  const Device& card = Get("mi350x");
+  const Config config =
+      CdnaFamily().Parse("128x128x64.mi16x16x32.w4.pgr2.dtl1.sk1.str0.wgm4.nt0").value();
+  const auto time = [&](const Problem& p) {
+    return CdnaFamily().PredictTime(card, p, config).value;
+  };
+  const Problem one = Gemm(8192, 4096, 1024);
+  Problem groups = one;
+  groups.group_m = {0, 8192, 0};
+  EXPECT_EQ(time(groups), time(one));
+  EXPECT_EQ(Us(card, groups), Us(card, one));
+  groups.group_m.assign(64, 128);
+  EXPECT_GT(time(groups), time(one));  // a B each
+  Problem batch = Gemm(128, 4096, 1024);
+  batch.batch = 64;
+  EXPECT_DOUBLE_EQ(time(groups), time(batch));
+  EXPECT_DOUBLE_EQ(Us(card, groups), Us(card, batch));
+  groups.group_m.assign(64, 129);  // a row more than a tile: two
+  groups.m = 64 * 129;
+  EXPECT_GT(time(groups), 1.5 * time(one));
+}
+
+// 2^19 groups of one row in tiles of 16x16: more work-items than a launch has.
+TEST(CdnaFamily, CountsTheGridOfGroups) {
+  Problem groups = Gemm(1 << 19, 4096, 64);
+  groups.group_m.assign(1 << 19, 1);
+  const CdnaConfig small = {16, 16, 64, 16, 16, 32, 4, 2, 1, 1, 0, 1, 0};
+  EXPECT_THAT(WhyNot(Get("mi350x"), groups, small), HasSubstr("work-items"));
+  EXPECT_EQ(WhyNot(Get("mi350x"), Gemm(1 << 19, 4096, 64), small), "");
+  EXPECT_EQ(WhyNot(Get("mi350x"), groups, FromConfig(Best(Get("mi350x"), groups).config)), "");
+}
+
+TEST(CdnaFamily, SaysNeverToWhatCannotRun) {
+  const Config large =
+      CdnaFamily().Parse("256x256x64.mi16x16x16.w4.pgr2.dtl0.sk1.str0.wgm1.nt0").value();
+  EXPECT_GT(CdnaFamily().PredictTime(Get("mi300x"), Gemm(4096, 4096, 4096), large).value, 1e20);
+  EXPECT_GT(CdnaFamily().Ready(Get("mi300x"), 0)->TimeOf(Gemm(4096, 4096, 4096), large).value,
+            1e20);
+  EXPECT_GT(CdnaFamily().PredictTime(Get("h100"), Gemm(64, 64, 64), large).value, 1e20);
+}
+
 TEST(CdnaFamily, IsTheSameEveryTime) {
   const Problem p = Gemm(3000, 1111, 2222);
   const Pick first = Best(Get("mi300x"), p);

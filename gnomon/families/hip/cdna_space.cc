@@ -2,15 +2,20 @@
 //
 //   tiles     sides of 16 to 256; a side twice as long as the problem's is left out
 //   depth     128 bytes of a row; 256 for tiles whose k step is short of work
-//   split     1, and where the tiles leave units idle, parts that fill one or two waves
+//   split     1, and where the tiles leave units idle, up to what fills two waves
 //   stream-K  where there is more than one wave: it trades the idle rest of the last one for seams
 //
 // The rest follows: 16x16 instructions (the same rate as 32x32, twice the tile shapes), four waves,
 // two k steps under way, direct-to-LDS where rows are aligned, tiles walked in near-squares an XCD,
 // non-temporal loads where one operand is read once and does not fit the last-level cache. Left
 // out: small tiles for grids that large ones already fill many times over.
+//
+// What fits a unit depends on the device, the dtypes and the alignment of rows alone: it is worked
+// out once, and a problem only says which of it is launched how.
 
 #include "gnomon/families/hip/cdna_space.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -25,129 +30,161 @@ struct Sides {
 // The long tiles stand in one orientation and are tried in both.
 constexpr std::array kSides = {Sides{256, 256}, Sides{256, 224}, Sides{256, 192}, Sides{256, 160},
                                Sides{256, 128}, Sides{192, 128}, Sides{128, 128}, Sides{256, 64},
-                               Sides{128, 96},  Sides{128, 64},  Sides{96, 64},   Sides{64, 64},
-                               Sides{128, 32},  Sides{64, 32},   Sides{32, 32},   Sides{128, 16},
-                               Sides{64, 16},   Sides{32, 16},   Sides{16, 16}};
-constexpr std::array kSplits = {2, 3, 4, 6, 8, 12, 16, 24, 32};
+                               Sides{256, 32},  Sides{128, 96},  Sides{128, 64},  Sides{96, 64},
+                               Sides{64, 64},   Sides{128, 32},  Sides{64, 32},   Sides{32, 32},
+                               Sides{128, 16},  Sides{64, 16},   Sides{32, 16},   Sides{16, 16}};
+
+constexpr std::array<std::int32_t, 9> kSplits = {2, 3, 4, 6, 8, 12, 16, 24, 32};
+constexpr size_t kMostLaunches = kSplits.size() + 1;
 
 constexpr std::int32_t kSmallSide = 32;  // always tried
 constexpr double kDepthBytes = 128, kDeepBytes = 256;
-constexpr std::int32_t kDeepSides = 128;     // tiles up to this sum of sides also come deep,
-constexpr std::int32_t kDeepOnlySides = 48;  // up to this only deep
+constexpr std::int32_t kDeepSides = 128;  // tiles up to this sum of sides also come deep
 // Small tiles are left out where this many waves of 128x128 tiles fill the units anyway.
 constexpr double kMiddleArea = 128 * 128, kSmallArea = 64 * 64;
 constexpr double kWavesForMiddle = 4, kWavesForSmall = 1;
-constexpr double kIdleWorthStreaming = 0.05;         // of the last wave
-constexpr double kLeastSteps = 4;                    // k steps of a part
-constexpr double kMostWaves = 2.1, kFewWaves = 0.4;  // of workgroups with a split
+constexpr double kIdleWorthStreaming = 0.05;  // of the last wave
+constexpr double kLeastSteps = 4;             // k steps of a part
+constexpr double kMostWaves = 2.1;            // of workgroups with a split
 constexpr std::int32_t kMostMapping = 16;
+constexpr double kLanes = 64;  // of a wave
 
-class Space {
- public:
-  Space(const Device& device, const Problem& problem, const CdnaLimits& limits,
-        std::vector<Config>& configs)
-      : p_(problem), limits_(limits), dies_(std::max(1, device.dies)), configs_(configs) {
-    const MemoryLevel* llc = device.FindMemory("llc");
-    outgrows_cache_ = llc && problem.bytes() > llc->capacity;
-    middle_waves_ = limits.m * limits.n * limits.batch / kMiddleArea / limits.units;
-  }
+bool IsMx(DType dtype) {
+  return dtype == DType::kMxFp8 || dtype == DType::kMxFp6 || dtype == DType::kMxFp4;
+}
 
-  void Run() {
-    if (limits_.instructions.empty()) return;
-    mma_ = limits_.instructions.front();
-    for (const Sides& sides : kSides) {
-      Tile(sides.m, sides.n);
-      if (sides.m != sides.n) Tile(sides.n, sides.m);
-    }
-  }
+// Settles what follows from the tile; false where no way of running it remains.
+bool Fits(const CdnaLimits& limits, CdnaConfig& c) {
+  if (FindObstacle(limits, c) == Obstacle::kNone) return true;
+  c.direct_to_lds = 0;
+  if (FindObstacle(limits, c) == Obstacle::kNone) return true;
+  c.prefetch = 1;
+  return FindObstacle(limits, c) == Obstacle::kNone;
+}
 
- private:
-  void Tile(std::int32_t m, std::int32_t n) {
-    if ((m > 2 * p_.m && m > kSmallSide) || (n > 2 * p_.n && n > kSmallSide)) return;
-    const double tiles = std::ceil(limits_.m / m) * std::ceil(limits_.n / n) * limits_.batch;
-    const double waves = tiles / limits_.units;
-    const double area = static_cast<double>(m) * n;
-    if (p_.m > m && p_.n > n &&
-        ((area < kMiddleArea && middle_waves_ > kWavesForMiddle) ||
-         (area < kSmallArea && middle_waves_ > kWavesForSmall)))
-      return;
-    if (m + n > kDeepOnlySides) Depth(m, n, kDepthBytes, waves);
-    if (m + n <= kDeepSides) Depth(m, n, kDeepBytes, waves);
-  }
+void AddTile(const CdnaLimits& limits, const Sides& sides, double bytes, CdnaSpace& space) {
+  const MatrixInstruction& mma = limits.instructions.front();
+  CdnaConfig c;
+  c.tile_m = sides.m;
+  c.tile_n = sides.n;
+  c.mma_m = mma.m;
+  c.mma_n = mma.n;
+  c.mma_k = mma.k;
+  c.tile_k = std::max(static_cast<std::int32_t>(bytes / limits.size) / mma.k, 1) * mma.k;
+  c.direct_to_lds = limits.rows_aligned ? 1 : 0;
+  if (!Fits(limits, c)) return;
+  space.configs.push_back(c);
+  const CdnaKernel kernel = KernelOf(c);
+  space.tiles.push_back({kernel, CdnaBlockOf(space.machine, *space.traits, kernel)});
+}
 
-  void Depth(std::int32_t m, std::int32_t n, double bytes, double waves) {
-    CdnaConfig c;
-    c.tile_m = m;
-    c.tile_n = n;
-    c.mma_m = mma_.m;
-    c.mma_n = mma_.n;
-    c.mma_k = mma_.k;
-    const auto wanted = static_cast<std::int32_t>(bytes / limits_.size);
-    c.tile_k = std::max(wanted / mma_.k, 1) * mma_.k;
-    c.direct_to_lds = limits_.rows_aligned ? 1 : 0;
-    const double resident = std::max(1.0, limits_.units * std::min(1.0, waves) / dies_);
-    const double square = resident * n / m;  // rows² of a near-square region
-    c.mapping = 1;
-    while (c.mapping < kMostMapping && 2.0 * c.mapping * c.mapping < square) c.mapping *= 2;
-    c.non_temporal = outgrows_cache_ && (p_.m <= m || p_.n <= n) ? 1 : 0;
-    if (!Fits(c)) return;
-    const double work_items = NeedsOf(limits_, c).work_items;
-    if (work_items < kMostWorkItems) Add(c);
-    if (waves > 1) {
-      const double whole = std::ceil(waves);
-      c.stream_k = 1;
-      if ((whole - waves > kIdleWorthStreaming * whole || work_items >= kMostWorkItems) &&
-          NeedsOf(limits_, c).workspace.value <= limits_.workspace)
-        Add(c);
-      return;
-    }
-    const double steps = std::ceil(limits_.k / c.tile_k);
-    for (size_t i = 0; i < kSplits.size(); ++i) {
-      const std::int32_t split = kSplits[i];
-      const auto allowed = [&](std::int32_t parts) {
-        return waves * parts <= kMostWaves && steps / parts >= kLeastSteps;
-      };
-      if (!allowed(split)) break;
-      const bool last = i + 1 == kSplits.size() || !allowed(kSplits[i + 1]);
-      if (waves * split < kFewWaves && !last) continue;
-      c.split_k = split;
-      const CdnaNeeds needs = NeedsOf(limits_, c);
-      if (needs.workspace.value > limits_.workspace || needs.work_items >= kMostWorkItems) break;
-      Add(c);
-    }
-  }
-
-  // Settles what follows from the tile; false where no way of running it remains. The grid and the
-  // workspace are Add's to check.
-  bool Fits(CdnaConfig& c) const {
-    const auto fits = [&] {
-      const Obstacle obstacle = FindObstacle(limits_, c);
-      return obstacle == Obstacle::kNone || obstacle == Obstacle::kGrid;
-    };
-    if (fits()) return true;
-    c.direct_to_lds = 0;
-    if (fits()) return true;
-    c.prefetch = 1;
-    return fits();
-  }
-
-  void Add(const CdnaConfig& c) { configs_.push_back(ToConfig(c)); }
-
-  const Problem& p_;
-  const CdnaLimits& limits_;
-  const double dies_;
-  std::vector<Config>& configs_;
-  MatrixInstruction mma_{};
-  bool outgrows_cache_ = false;
-  double middle_waves_ = 0;
-};
+// Rows of tiles, a power of two, that make what runs together on a die near-square.
+std::int32_t MappingOf(const CdnaMachine& machine, const CdnaTile& tile, double waves) {
+  const double together = std::max(
+      1.0, machine.units * std::min(std::max(1.0, tile.block.occupancy), waves) / machine.dies);
+  const double square = together * tile.kernel.tile_n / tile.kernel.tile_m;
+  std::int32_t mapping = 1;
+  while (mapping < kMostMapping && 2.0 * mapping * mapping < square) mapping *= 2;
+  return mapping;
+}
 
 }  // namespace
 
-void EnumerateCdna(const Device& device, const Problem& problem, int units, Bytes workspace,
-                   std::vector<Config>& configs) {
-  const CdnaLimits limits(device, problem, units, workspace);
-  Space(device, problem, limits, configs).Run();
+const KernelFamilyTraits& TraitsOf(std::string_view arch, DType dtype) {
+  if (arch == "gfx90a") arch = "gfx942";
+  const KernelFamilyTraits* traits = FindKernelFamily("hipblaslt", arch, dtype);
+  return traits ? *traits : GenericKernelFamily(arch, dtype);
+}
+
+CdnaKind KindOf(std::string_view arch, const Problem& problem) {
+  return {problem.dtype, problem.dtype_out, RowsAligned(arch, problem)};
+}
+
+Result<CdnaSpace> MakeSpace(const Device& device, const CdnaKind& kind, int units,
+                            Bytes workspace) {
+  CdnaSpace space;
+  GNOMON_ASSIGN(space.machine, CdnaMachineOf(device, kind.dtype, units));
+  Problem any;  // of the kind; larger than any tile is deep
+  any.m = any.n = 1;
+  any.k = std::int64_t{1} << 20;
+  any.dtype = kind.dtype;
+  any.dtype_out = kind.dtype_out;
+  CdnaLimits limits(device, any, units, workspace);
+  limits.rows_aligned = kind.rows_aligned;
+  space.traits = &TraitsOf(device.arch, kind.dtype);
+  space.workspace = workspace.value;
+  space.accumulator = limits.accumulator;
+  if (limits.instructions.empty())
+    return BadInput(
+        fmt::format("{} has no matrix instruction for {}", device.arch, Name(kind.dtype)),
+        "problem.dtype");
+  const auto both_depths = [&](const Sides& sides) {
+    AddTile(limits, sides, kDepthBytes, space);
+    if (sides.m + sides.n <= kDeepSides) AddTile(limits, sides, kDeepBytes, space);
+  };
+  for (const Sides& sides : kSides) {
+    both_depths(sides);
+    if (sides.m != sides.n) both_depths({sides.n, sides.m});
+  }
+  return space;
+}
+
+void EnumerateCdna(const CdnaSpace& space, const Problem& problem, const CdnaOperands& operands,
+                   CdnaWays& ways) {
+  ways.Clear(space.tiles.size(), kMostLaunches);
+  if (IsMx(problem.dtype) && problem.k % kMxBlock != 0) return;
+  const CdnaMachine& machine = space.machine;
+  const double elements = operands.m * operands.n * operands.batch;
+  const double middle_waves = elements / kMiddleArea / machine.units;
+  const bool outgrows_cache = OutgrowsCache(machine, operands);
+  for (size_t i = 0; i < space.tiles.size(); ++i) {
+    const CdnaTile& tile = space.tiles[i];
+    const std::int32_t m = tile.kernel.tile_m, n = tile.kernel.tile_n;
+    if ((m > 2 * operands.longest && m > kSmallSide) || (n > 2 * operands.n && n > kSmallSide))
+      continue;
+    const double area = static_cast<double>(m) * n;
+    if (operands.longest > m && operands.n > n &&
+        ((area < kMiddleArea && middle_waves > kWavesForMiddle) ||
+         (area < kSmallArea && middle_waves > kWavesForSmall)))
+      continue;
+    const CdnaTask task = CdnaTaskOf(machine, *space.traits, operands, tile.kernel, tile.block);
+    CdnaLaunch launch;
+    launch.tile = static_cast<std::uint32_t>(i);
+    launch.task = static_cast<std::uint32_t>(ways.tasks.size());
+    launch.non_temporal = outgrows_cache && (task.rows <= operands.batch || task.columns <= 1);
+    ways.tasks.push_back(task);
+    const auto add = [&](double waves) {
+      launch.mapping = MappingOf(machine, tile, waves);
+      ways.launches.push_back(launch);
+    };
+    const double work_items = kLanes * tile.kernel.waves * task.tiles;
+    if (work_items < kMostWorkItems) add(task.waves);
+    if (task.waves > 1) {
+      const double whole = std::ceil(task.waves);
+      launch.stream_k = true;
+      if ((whole - task.waves > kIdleWorthStreaming * whole || work_items >= kMostWorkItems) &&
+          space.accumulator * area * machine.units <= space.workspace)
+        add(1);
+      continue;
+    }
+    for (const std::int32_t split : kSplits) {
+      if (task.waves * split > kMostWaves || task.steps < kLeastSteps * split ||
+          space.accumulator * split * elements > space.workspace ||
+          work_items * split >= kMostWorkItems)
+        break;
+      launch.split_k = split;
+      add(task.waves * split);
+    }
+  }
+}
+
+CdnaConfig ConfigOf(const CdnaSpace& space, const CdnaLaunch& launch) {
+  CdnaConfig config = space.configs[launch.tile];
+  config.split_k = launch.split_k;
+  config.stream_k = launch.stream_k ? 1 : 0;
+  config.mapping = launch.mapping;
+  config.non_temporal = launch.non_temporal ? 1 : 0;
+  return config;
 }
 
 }  // namespace gnomon::hip

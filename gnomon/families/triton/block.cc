@@ -57,7 +57,6 @@ double MatrixCycles(const TileMachine& machine, const CompiledKernel& kernel,
                     std::string_view arch) {
   if (kernel.path == MatrixPath::kSync)
     return at_peak / (arch.starts_with("sm_8") ? kSyncShareAmpere : kSyncShareHopper);
-  if (kernel.path == MatrixPath::kMfma) return at_peak;
   const double m = config.block_m, n = config.block_n, k = config.block_k;
   constexpr double kRows = 64, kMostColumns = 256, kWarpsOfGroup = 4, kInstructionBytes = 32;
   const double groups = config.warps / kWarpsOfGroup;
@@ -71,7 +70,7 @@ double MatrixCycles(const TileMachine& machine, const CompiledKernel& kernel,
 
 }  // namespace
 
-TileTraits TraitsOf(std::string_view arch) {
+TileTraits LaunchTraits() {
   TileTraits traits;
   traits.wave_rounding = 1;  // equal workgroups started together end together
   traits.exposed_memory = 0.021;
@@ -79,8 +78,7 @@ TileTraits TraitsOf(std::string_view arch) {
   traits.hbm_share = 0.508;
   traits.cold_bytes = 268435456;
   traits.memory_latency = 1.31e-6;
-  traits.start_extra =
-      arch.starts_with("gfx") ? 0 : 0.89e-6;  // two events, arguments, first instructions
+  traits.start_extra = 0.89e-6;  // two events, arguments, first instructions
   traits.reduction_start = 1.91e-6;
   traits.reduction_step = 0.148e-6;  // a loop of dependent loads, one part after the other
   return traits;

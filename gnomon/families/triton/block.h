@@ -12,6 +12,6 @@ TileKernel BlockOf(const TileMachine& machine, std::string_view arch, const Spec
                    const TritonConfig& config, double element_bytes, double out_bytes);
 
 /// How this family's launches meet the device.
-TileTraits TraitsOf(std::string_view arch);
+TileTraits LaunchTraits();
 
 }  // namespace gnomon::triton

@@ -75,9 +75,7 @@ CompiledKernel Compile(const TileMachine& machine, std::string_view arch,
                        double element_bytes) {
   CompiledKernel kernel;
   const double m = config.block_m, n = config.block_n, k = config.block_k;
-  if (arch.starts_with("gfx"))
-    kernel.path = MatrixPath::kMfma;
-  else if (arch.starts_with("sm_10") && m >= kWarpgroupRows)
+  if (arch.starts_with("sm_10") && m >= kWarpgroupRows)
     kernel.path = MatrixPath::kTensorMemory;
   else if (arch.starts_with("sm_90") && m >= kWarpgroupRows && config.warps >= kWarpsOfGroup)
     kernel.path = MatrixPath::kWarpgroup;
@@ -98,14 +96,11 @@ CompiledKernel Compile(const TileMachine& machine, std::string_view arch,
   if (!spec.wide_c)
     needed = std::max(needed, narrow > 0 ? kNarrowEpilogue(kernel) : kWideEpilogue(kernel));
   kernel.registers = std::min(most, needed);
-  // The fit's spills start where an NVIDIA thread's 255 registers end; AMD threads have twice as
-  // many.
   if (narrow > 0) {
-    constexpr double kFittedMost = 255;
     // A narrow C asks for more, never for less.
     const double spilled = spec.wide_c ? kSpilledWideC(kernel)
                                        : std::max(kSpilledWideC(kernel), kSpilledNarrowC(kernel));
-    kernel.spilled = std::max(0.0, spilled - (most - kFittedMost));
+    kernel.spilled = std::max(0.0, spilled);
   }
   if (kernel.path == MatrixPath::kSync && narrow >= kCollapseElements) {
     kernel.registers = kCollapseRegisters;

@@ -19,7 +19,7 @@ struct Specialisation {
 };
 Specialisation SpecialisationOf(const Problem& problem);
 
-enum class MatrixPath { kWarpgroup, kSync, kTensorMemory, kMfma };
+enum class MatrixPath { kWarpgroup, kSync, kTensorMemory };
 
 struct CompiledKernel {
   MatrixPath path = MatrixPath::kSync;

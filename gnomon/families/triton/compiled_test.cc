@@ -153,7 +153,6 @@ TEST(Compile, ChoosesTheMatrixPathOfTheArchitecture) {
   EXPECT_EQ(path("h200"), MatrixPath::kWarpgroup);
   EXPECT_EQ(path("b200"), MatrixPath::kTensorMemory);
   EXPECT_EQ(path("a100"), MatrixPath::kSync);
-  EXPECT_EQ(path("mi350x"), MatrixPath::kMfma);
   c.block_m = 32;  // warpgroup instructions have 64 rows
   EXPECT_EQ(path("h200"), MatrixPath::kSync);
   EXPECT_EQ(path("b200"), MatrixPath::kSync);

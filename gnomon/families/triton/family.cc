@@ -3,15 +3,14 @@
 //
 // A workgroup's cycles depend on the device, the dtypes and which sides are multiples of 16, not on
 // the sides themselves: they come ready from the space (space.h), and a call prices the grid only,
-// of few configs (search.h). Made ready for a device, the family also keeps its spaces, in a list
-// that threads read without a lock and that only grows.
+// of few configs (search.h). Made ready for a device, the family also keeps its spaces. AMD GPUs
+// have a space and a model of their own (amd.h).
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <mutex>
-
+#include "gnomon/families/triton/amd.h"
 #include "gnomon/families/triton/search.h"
+#include "gnomon/gemm/kept_spaces.h"
 
 namespace gnomon::triton {
 namespace {
@@ -52,16 +51,6 @@ constexpr Seconds kNever = {1e30};  // cannot be launched: no time is too long
 class ReadyTriton : public ReadyFamily {
  public:
   ReadyTriton(const Device& device, int units) : device_(device), units_(units) {}
-  ~ReadyTriton() override {
-    const Kept* kept = newest_.load();
-    while (kept) {
-      const Kept* older = kept->older;
-      delete kept;
-      kept = older;
-    }
-  }
-  ReadyTriton(const ReadyTriton&) = delete;
-  ReadyTriton& operator=(const ReadyTriton&) = delete;
 
   Result<size_t> Fastest(const Problem& problem, std::span<TimedConfig> fastest) const override {
     GNOMON_ASSIGN(const Space* space, SpaceFor(problem));
@@ -80,30 +69,45 @@ class ReadyTriton : public ReadyFamily {
   }
 
  private:
-  struct Kept {
-    SpaceKind kind;
-    Space space;
-    const Kept* older = nullptr;
-  };
-
   Result<const Space*> SpaceFor(const Problem& problem) const {
     GNOMON_TRY(CheckDevice(device_, problem));
     const SpaceKind kind = KindOf(problem);
-    for (const Kept* kept = newest_.load(std::memory_order_acquire); kept; kept = kept->older)
-      if (kept->kind == kind) return &kept->space;
-    const std::lock_guard lock(making_);
-    for (const Kept* kept = newest_.load(); kept; kept = kept->older)
-      if (kept->kind == kind) return &kept->space;  // another thread made it meanwhile
-    GNOMON_ASSIGN(const TileMachine machine, MachineOf(device_, problem.dtype, units_));
-    const Kept* kept = new Kept{kind, MakeSpace(machine, device_.arch, kind), newest_.load()};
-    newest_.store(kept, std::memory_order_release);
-    return &kept->space;
+    return spaces_.Get(kind, [&]() -> Result<Space> {
+      GNOMON_ASSIGN(const TileMachine machine, MachineOf(device_, problem.dtype, units_));
+      return MakeSpace(machine, device_.arch, kind);
+    });
   }
 
   const Device device_;
   const int units_;
-  mutable std::atomic<const Kept*> newest_ = nullptr;
-  mutable std::mutex making_;
+  KeptSpaces<SpaceKind, Space> spaces_;
+};
+
+class ReadyAmd : public ReadyFamily {
+ public:
+  ReadyAmd(const Device& device, int units) : device_(device), units_(units) {}
+
+  Result<size_t> Fastest(const Problem& problem, std::span<TimedConfig> fastest) const override {
+    GNOMON_ASSIGN(const AmdSpace* space, SpaceFor(problem));
+    return FastestAmd(*space, problem, fastest);
+  }
+
+  Seconds TimeOf(const Problem& problem, const Config& config) const override {
+    const auto space = SpaceFor(problem);
+    if (!space.ok()) return kNever;
+    const auto time = PriceOneAmd(device_, **space, problem, FromConfig(config));
+    return time.ok() ? Seconds{time->total} : kNever;
+  }
+
+ private:
+  Result<const AmdSpace*> SpaceFor(const Problem& problem) const {
+    GNOMON_TRY(CheckDevice(device_, problem));
+    return spaces_.Get(problem.dtype, [&] { return MakeAmdSpace(device_, problem.dtype, units_); });
+  }
+
+  const Device device_;
+  const int units_;
+  KeptSpaces<DType, AmdSpace> spaces_;
 };
 
 class TritonFamily : public Family {
@@ -119,6 +123,11 @@ class TritonFamily : public Family {
   Status Price(const Device& device, const Problem& problem, int units,
                std::vector<Config>& configs, std::vector<double>& seconds) const override {
     GNOMON_TRY(CheckDevice(device, problem));
+    if (IsAmd(device)) {
+      GNOMON_ASSIGN(const AmdSpace* amd, AmdSpaceOf(device, problem.dtype, units));
+      PriceAmd(*amd, problem, configs, seconds);
+      return Done{};
+    }
     GNOMON_ASSIGN(const Space* space, SpaceOf(device, problem, units));
     const ProblemGrid grid(problem);
     const auto price = [&](size_t i, std::uint32_t log2_split, std::int64_t) {
@@ -137,11 +146,16 @@ class TritonFamily : public Family {
   Result<size_t> Fastest(const Device& device, const Problem& problem, int units,
                          std::span<TimedConfig> fastest) const override {
     GNOMON_TRY(CheckDevice(device, problem));
+    if (IsAmd(device)) {
+      GNOMON_ASSIGN(const AmdSpace* amd, AmdSpaceOf(device, problem.dtype, units));
+      return FastestAmd(*amd, problem, fastest);
+    }
     GNOMON_ASSIGN(const Space* space, SpaceOf(device, problem, units));
     return FastestOf(*space, problem, fastest);
   }
 
   std::unique_ptr<ReadyFamily> Ready(const Device& device, int units) const override {
+    if (IsAmd(device)) return std::make_unique<ReadyAmd>(device, units);
     return std::make_unique<ReadyTriton>(device, units);
   }
 
@@ -152,6 +166,10 @@ class TritonFamily : public Family {
 
   Seconds PredictTime(const Device& device, const Problem& problem,
                       const Config& config) const override {
+    if (IsAmd(device)) {
+      const auto time = PriceOnAmd(device, problem, config);
+      return time.ok() ? Seconds{time->total} : kNever;
+    }
     const auto priced = PriceOne(device, problem, config);
     return priced.ok() && priced->block.occupancy > 0 && GridFits(problem, FromConfig(config))
                ? Seconds{priced->time.total() / priced->machine.hertz}
@@ -160,6 +178,12 @@ class TritonFamily : public Family {
 
   Prediction Predict(const Device& device, const Problem& problem,
                      const Config& config) const override {
+    if (IsAmd(device)) {
+      const auto space = CheckedAmdSpace(device, problem);
+      if (!space.ok()) return {};
+      const auto out = PredictAmd(device, **space, problem, FromConfig(config));
+      return out.ok() ? *out : Prediction{};
+    }
     const auto priced = PriceOne(device, problem, config);
     if (!priced.ok() || priced->block.occupancy == 0) return {};
     Prediction out = ExplainTiles(priced->machine, priced->time, priced->block);
@@ -181,6 +205,17 @@ class TritonFamily : public Family {
     TileTime time;
   };
 
+  static Result<const AmdSpace*> CheckedAmdSpace(const Device& device, const Problem& problem) {
+    GNOMON_TRY(CheckDevice(device, problem));
+    return AmdSpaceOf(device, problem.dtype, 0);
+  }
+
+  static Result<CdnaTime> PriceOnAmd(const Device& device, const Problem& problem,
+                                     const Config& config) {
+    GNOMON_ASSIGN(const AmdSpace* space, CheckedAmdSpace(device, problem));
+    return PriceOneAmd(device, *space, problem, FromConfig(config));
+  }
+
   Result<Priced> PriceOne(const Device& device, const Problem& problem,
                           const Config& config) const {
     Priced priced;
@@ -189,7 +224,7 @@ class TritonFamily : public Family {
     priced.block = BlockOf(priced.machine, device.arch, SpecialisationOf(problem),
                            FromConfig(config), SizeOf(problem.dtype), SizeOf(problem.dtype_out));
     if (priced.block.occupancy > 0)
-      priced.time = PriceTiles(priced.machine, TraitsOf(device.arch), problem, priced.block);
+      priced.time = PriceTiles(priced.machine, LaunchTraits(), problem, priced.block);
     return priced;
   }
 };

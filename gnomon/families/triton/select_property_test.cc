@@ -66,7 +66,7 @@ class Picks : public testing::TestWithParam<const char*> {
   Device card_;
   Selector selector_;
 };
-INSTANTIATE_TEST_SUITE_P(Cards, Picks, testing::Values("h100", "h200", "b200", "mi300x", "mi350x"));
+INSTANTIATE_TEST_SUITE_P(Cards, Picks, testing::Values("h100", "h200", "b200"));
 
 TEST_P(Picks, AreNeverSlowerWithMoreBandwidth) {
   for (const MemoryLevel& level : card_.memory)
@@ -137,7 +137,7 @@ TEST_P(Picks, ScaleWithTheDevice) {
   twice.kernel.value /= 2;
   const Selector selector(twice, kFamilies);
   // The family's own starts are seconds of the host and of the memory, which stay.
-  const TileTraits traits = TraitsOf(card_.arch);
+  const TileTraits traits = LaunchTraits();
   std::mt19937 random(6);
   for (int i = 0; i < kProblems; ++i) {
     const Problem p = RandomProblem(random, i);

@@ -1,12 +1,10 @@
-// Which configs family triton tries.
+// Which configs family triton tries on NVIDIA GPUs.
 //
-//   block sides 16 (AMD) or 32 to 256, BLOCK_K 32 to 128 (bytes scaled: 16-bit 32, 64, 128; 8-bit
+//   block sides 32 to 256, BLOCK_K 32 to 128 (bytes scaled: 16-bit 32, 64, 128; 8-bit
 //   64, 128, 256), at most 32768 accumulators, 4 warps, 8 from 128 x 128 on; stages 3 to 5
 //
-// Left out because the compiler or the hardware refuses: shared memory over the workgroup's limit,
-// registers that do not fit, a block side below the matrix instruction's, BLOCK_K below its k, and
-// on gfx950 fp8 with BLOCK_K 128 under 16 x 16 instructions, which crashes the compiler
-// (pytorch#166442).
+// Left out because the compiler or the hardware refuse: shared memory over the workgroup's limit,
+// registers that do not fit, a block side below the matrix instruction's, BLOCK_K below its k.
 
 #include "gnomon/families/triton/space.h"
 
@@ -30,38 +28,28 @@ bool SameMachine(const TileMachine& a, const TileMachine& b) {
 }
 
 // Shapes of workgroups before the device has its say.
-std::vector<TritonConfig> Candidates(std::string_view arch, double element_bytes) {
+std::vector<TritonConfig> Candidates(double element_bytes) {
   std::vector<TritonConfig> configs;
-  const bool amd = arch.starts_with("gfx");
-  constexpr std::array<std::int32_t, 5> kSides = {16, 32, 64, 128, 256};
+  constexpr std::array<std::int32_t, 4> kSides = {32, 64, 128, 256};
   constexpr std::array<std::int32_t, 3> kDepths16 = {32, 64, 128};
   constexpr std::int32_t kMostAccumulators = 32768, kEightWarps = 16384, kSmallTile = 8192;
   const std::int32_t scale = element_bytes >= 2 ? 1 : 2;  // narrow types: the same bytes a step
   for (const std::int32_t m : kSides) {
     for (const std::int32_t n : kSides) {
-      if (m * n > kMostAccumulators || (!amd && (m < kSides[1] || n < kSides[1]))) continue;
+      if (m * n > kMostAccumulators) continue;
       for (const std::int32_t depth : kDepths16) {
-        const std::int32_t k = depth * scale;
         for (const std::int32_t warps : {4, 8}) {
           if (m * n != kEightWarps && (warps == 8) != (m * n > kEightWarps)) continue;
-          for (std::int32_t stages = amd ? 2 : 3; stages <= (amd ? 3 : 5); ++stages) {
-            if (!amd &&
-                ((depth == kDepths16[0] && stages != 4) || (depth == kDepths16[2] && stages != 3) ||
-                 (depth == kDepths16[1] && stages == 5 && m * n > kSmallTile)))
+          for (std::int32_t stages = 3; stages <= 5; ++stages) {
+            if ((depth == kDepths16[0] && stages != 4) || (depth == kDepths16[2] && stages != 3) ||
+                (depth == kDepths16[1] && stages == 5 && m * n > kSmallTile))
               continue;
             TritonConfig config;
             config.block_m = m;
             config.block_n = n;
-            config.block_k = k;
+            config.block_k = depth * scale;
             config.warps = warps;
             config.stages = stages;
-            if (amd) {
-              config.mfma = std::min(m, n) >= 32 ? 32 : 16;
-              config.kpack = arch == "gfx942" && element_bytes <= 2 ? 2 : 1;
-              const bool crashes =
-                  arch == "gfx950" && element_bytes == 1 && config.mfma == 16 && k == 128;
-              if (crashes) continue;
-            }
             configs.push_back(config);
           }
         }
@@ -87,9 +75,9 @@ SpaceKind KindOf(const Problem& problem) {
 Space MakeSpace(const TileMachine& machine, std::string_view arch, const SpaceKind& kind) {
   Space space;
   space.machine = machine;
-  space.traits = TraitsOf(arch);
+  space.traits = LaunchTraits();
   const double size = SizeOf(kind.dtype), out = SizeOf(kind.dtype_out);
-  for (TritonConfig config : Candidates(arch, size)) {
+  for (TritonConfig config : Candidates(size)) {
     for (const std::int32_t split : {1, 2}) {
       config.split_k = split;
       const TileKernel block = BlockOf(machine, arch, kind.spec, config, size, out);
