@@ -27,6 +27,9 @@ int Fail(const Error& error);
 CLI::App* AddLeaf(CLI::App& parent, const std::string& name, const std::string& help,
                   const std::string& example, bool* json);
 
+/// A check for whole-number options: decimal, no leading zeros (CLI11 takes 010 for eight).
+const CLI::Validator& Decimal();
+
 void AddDeviceCommands(CLI::App& app, Chosen& chosen);
 void AddGemmCommands(CLI::App& app, Chosen& chosen);
 void AddRankCommand(CLI::App& gemm, Chosen& chosen);

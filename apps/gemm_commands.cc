@@ -26,7 +26,7 @@ struct ProblemArguments {
 
 struct Question {
   Device device;
-  std::string limits;  ///< the flags that cut the device down
+  std::string limits;  ///< the flags that name the device and cut it down
   Problem problem;
   std::vector<const Family*> families;
 };
@@ -35,25 +35,20 @@ struct Question {
 Status CutDown(const ProblemArguments& arguments, Question& question) {
   if (!arguments.partition.empty()) {
     GNOMON_ASSIGN(question.device, Partition(question.device, arguments.partition));
-    question.limits = "--partition " + arguments.partition;
+    question.limits += " --partition " + arguments.partition;
   }
   if (arguments.units == 0) return Done{};
   if (const Status status = CheckUnits(question.device, arguments.units); !status.ok())
     return BadInput(status.error().message, "--units");
   question.device = WithUnits(question.device, arguments.units);
-  question.limits +=
-      fmt::format("{}--units {}", question.limits.empty() ? "" : " ", arguments.units);
+  question.limits += fmt::format(" --units {}", arguments.units);
   return Done{};
-}
-
-/// Products of operands narrower than 16 bits are stored as bf16, as training kernels do.
-DType UsualOutput(DType dtype) {
-  return SizeOf(dtype) < SizeOf(DType::kBf16) ? DType::kBf16 : dtype;
 }
 
 Result<Question> Resolve(const ProblemArguments& arguments) {
   Question question;
   GNOMON_ASSIGN(question.device, FindDevice(arguments.device));
+  question.limits = "--device " + arguments.device;
   GNOMON_TRY(CutDown(arguments, question));
   Problem& problem = question.problem = arguments.problem;
   GNOMON_ASSIGN(problem.dtype, ParseDType(arguments.dtype));
@@ -126,7 +121,10 @@ Result<Explanation> Explain(const Question& question, const std::string& config)
     out.in_space = std::find(space.begin(), space.end(), chosen.config) != space.end();
   }
   out.pick = Explained(question, chosen);
-  if (out.pick.prediction.terms.empty())
+  // A family's time of what it cannot launch is longer than any that can.
+  constexpr Seconds kLongest = {1e20};
+  if (out.pick.prediction.terms.empty() ||
+      chosen.family->PredictTime(question.device, question.problem, chosen.config) > kLongest)
     return BadInput(fmt::format("{} cannot run {} on {}: registers, shared memory or grid do not "
                                 "suffice",
                                 out.pick.config, question.problem.Text(), question.device.id),
@@ -164,11 +162,15 @@ void AddProblemOptions(CLI::App& command, ProblemArguments& arguments) {
   command.add_option("--dtype", arguments.dtype, "of A and B")->capture_default_str();
   command.add_option("--dtype-out", arguments.dtype_out,
                      "of C (default: that of A and B, bf16 where these have 8 bits or fewer)");
-  command.add_option("-m", arguments.problem.m, "rows of C (or --group)");
-  command.add_option("-n", arguments.problem.n, "columns of C")->required();
-  command.add_option("-k", arguments.problem.k, "inner side")->required();
+  command.add_option("-m", arguments.problem.m, "rows of C (or --group)")
+      ->check(Decimal());
+  command.add_option("-n", arguments.problem.n, "columns of C")->required()
+      ->check(Decimal());
+  command.add_option("-k", arguments.problem.k, "inner side")->required()
+      ->check(Decimal());
   command.add_option("--batch", arguments.problem.batch, "independent products")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(Decimal());
   command
       .add_option("--group", arguments.problem.group_m,
                   "rows of each product of a grouped GEMM, each with its own B: m1,m2,…")
@@ -176,11 +178,14 @@ void AddProblemOptions(CLI::App& command, ProblemArguments& arguments) {
   command.add_option("--layout", arguments.layout, "nn, nt, tn or tt (t: stored transposed)")
       ->capture_default_str();
   command.add_option("--lda", arguments.problem.lda,
-                     "elements between stored rows of A (0: dense)");
+                     "elements between stored rows of A (0: dense)")
+      ->check(Decimal());
   command.add_option("--ldb", arguments.problem.ldb,
-                     "elements between stored rows of B (0: dense)");
+                     "elements between stored rows of B (0: dense)")
+      ->check(Decimal());
   command.add_option("--ldc", arguments.problem.ldc,
-                     "elements between stored rows of C (0: dense)");
+                     "elements between stored rows of C (0: dense)")
+      ->check(Decimal());
   command.add_option("--family", arguments.family, "kernels to choose from (default: all)");
   command.add_option("--units", arguments.units, "cores, CUs or SMs to use (0: all)")
       ->check(CLI::Range(0, 1 << 20));

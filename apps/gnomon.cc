@@ -121,12 +121,39 @@ int Print(std::string_view text) {
   return Fail(Fault("standard output cannot be written (disk full or pipe closed)"));
 }
 
+namespace {
+
+// Cells of input files are shown as they are but for bytes that would steer a terminal.
+std::string Shown(std::string text) {
+  constexpr unsigned char kFirstShown = 0x20, kDelete = 0x7f;
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < kFirstShown && c != '\n' && c != '\t') || byte == kDelete) c = '?';
+  }
+  return text;
+}
+
+}  // namespace
+
 int Print(bool json, const std::string& text, const Json& value) {
-  return Print(json ? JsonText(value) : text);
+  return Print(json ? JsonText(value) : Shown(text));
+}
+
+const CLI::Validator& Decimal() {
+  static const CLI::Validator check(
+      [](std::string& text) {
+        const std::string digits = text.substr(text.starts_with('-') ? 1 : 0);
+        const bool plain = !digits.empty() &&
+                           digits.find_first_not_of("0123456789") == std::string::npos &&
+                           (digits == "0" || digits.front() != '0');
+        return plain ? std::string() : "'" + text + "' is no decimal whole number";
+      },
+      "");
+  return check;
 }
 
 int Fail(const Error& error) {
-  fmt::print(stderr, "gnomon: {}\n", error.Text());
+  fmt::print(stderr, "gnomon: {}\n", Shown(error.Text()));
   return error.code == Error::Code::kBadInput ? kBadUsage : kOurFault;
 }
 

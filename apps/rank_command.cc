@@ -21,7 +21,8 @@ int RankCommand(const RankArguments& arguments) {
   Problem problem = arguments.problem;
   const Result<DType> dtype = ParseDType(arguments.dtype);
   if (!dtype) return Fail(dtype.error());
-  problem.dtype = problem.dtype_out = *dtype;
+  problem.dtype = *dtype;
+  problem.dtype_out = UsualOutput(*dtype);
   const Result<Layout> layout = ParseLayout(arguments.layout);
   if (!layout) return Fail(layout.error());
   problem.layout = *layout;
@@ -45,11 +46,15 @@ void AddRankCommand(CLI::App& gemm, Chosen& chosen) {
       &rank->json);
   command->add_option("--device", rank->device, "device id or TOML file")->required();
   command->add_option("--dtype", rank->dtype, "of A and B")->capture_default_str();
-  command->add_option("-m", rank->problem.m, "rows of C")->required();
-  command->add_option("-n", rank->problem.n, "columns of C")->required();
-  command->add_option("-k", rank->problem.k, "inner side")->required();
+  command->add_option("-m", rank->problem.m, "rows of C")->required()
+      ->check(Decimal());
+  command->add_option("-n", rank->problem.n, "columns of C")->required()
+      ->check(Decimal());
+  command->add_option("-k", rank->problem.k, "inner side")->required()
+      ->check(Decimal());
   command->add_option("--batch", rank->problem.batch, "independent products")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(Decimal());
   command->add_option("--layout", rank->layout, "nn, nt, tn or tt (t: stored transposed)")
       ->capture_default_str();
   command->add_option("--kernels", rank->kernels, "file of kernel names, one a line")->required();

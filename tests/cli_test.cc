@@ -356,6 +356,53 @@ TEST_F(Cli, CostEvaluateRefusesWhatIsNoOperatorFile) {
   EXPECT_THAT(cell.err, AllOf(HasSubstr("bytes.csv:2:21"), HasSubstr("bytes")));
 }
 
+TEST_F(Cli, SidesBeyondAnyMemoryInAnOperatorFileAreNoCrash) {
+  for (const char* side : {"99999999999999999999", "1e308", "9223372036854775807"}) {
+    const std::string file = Write(
+        "huge.csv", fmt::format("device,op,shape,dtype,us,gbps,source\nA100,gelu fwd,{},fp16,5,,x\n"
+                                "A100,softmax,{}x{},fp16,5,,x\n",
+                                side, side, side));
+    EXPECT_EQ(Run("cost evaluate --json --measured " + file).code, 0) << side;
+  }
+}
+
+TEST_F(Cli, NumbersAreDecimal) {
+  for (const char* number : {"010", "0x10", "1.5", "''"}) {
+    const Outcome select = Run(fmt::format("gemm select --device h100 --dtype bf16 -m {} -n 64 -k 64", number));
+    EXPECT_EQ(select.code, 2) << number;
+    EXPECT_THAT(select.err, HasSubstr("-m")) << number;
+  }
+}
+
+TEST_F(Cli, BytesThatSteerATerminalAreNotPassedOn) {
+  const std::string file = Write(
+      "names.csv",
+      "device,family,dtype,dtype_out,layout,m,n,k,batch,tile_m,tile_n,tile_k,mma_m,mma_n,mma_k,"
+      "split_k,us,source,config\nh200,\033[31mX,bf16,bf16,nt,64,64,64,1,,,,,,,,5,s,c\n");
+  const Outcome shown = Run("gemm evaluate --measured " + file);
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out + shown.err, Not(HasSubstr("\033")));
+}
+
+TEST_F(Cli, TheNextStepNamesTheDeviceFileThatWasGiven) {
+  fs::copy_file(fs::path(GNOMON_SOURCE_DIR) / "devices/h200.toml", folder_ / "h200.toml");
+  const Outcome select = Run("gemm select --device ./h200.toml --dtype bf16 -m 512 -n 512 -k 512");
+  EXPECT_EQ(select.code, 0) << select.err;
+  EXPECT_THAT(select.out, HasSubstr("explain --device ./h200.toml"));
+}
+
+TEST_F(Cli, ExplainRefusesAConfigThatCannotBeLaunched) {
+  // Two asynchronous buffers of 256 x 128 and 128 x 256 values in bf16 are more than 160 KiB.
+  const Outcome lds = Run(
+      "gemm explain --device mi350x --dtype bf16 -m 128 -n 36864 -k 7168 --family triton --config "
+      "128x256x128.w8.s2.k1.i16");
+  EXPECT_EQ(lds.code, 2) << lds.out;
+  const Outcome waves = Run(
+      "gemm explain --device mi350x --dtype bf16 -m 2048 -n 1024 -k 4096 --family cdna --config "
+      "128x128x64.mi16x16x32.w65536.pgr2.dtl1.sk1.str0.wgm4.nt0");
+  EXPECT_EQ(waves.code, 2) << waves.out;
+}
+
 TEST_F(Cli, CostEvaluateOfOneDeviceLeavesTheOthersOut) {
   const std::string file =
       Write("two.csv",

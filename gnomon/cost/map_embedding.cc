@@ -81,7 +81,8 @@ Answer Regroup(const Device& device, const OpsRow& row) {
   OperatorProblem problem;
   problem.kind = OperatorProblem::Kind::kPermute;
   problem.element_bytes = ElementBytes(row.Text("dtype")).value_or(sizeof(float));
-  problem.width = static_cast<std::int64_t>(*values);
+  constexpr double kMostValues = 1125899906842624.0;  // 2^50: beyond any memory
+  problem.width = static_cast<std::int64_t>(std::clamp(*values, 0.0, kMostValues));
   const bool both = HasWord(row.Text("pass"), "bwd") && HasWord(row.Text("pass"), "fwd");
   if (both) {
     problem.read_tensors = problem.written_tensors = 2;

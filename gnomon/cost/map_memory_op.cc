@@ -97,9 +97,15 @@ Operands Join(const ShapeText& shape) {
   return joined;
 }
 
+// A count as an integer; what no memory holds stays there instead of overflowing.
+std::int64_t Elements(double count) {
+  constexpr double kMost = 1125899906842624.0;  // 2^50
+  return static_cast<std::int64_t>(std::clamp(count, 0.0, kMost));
+}
+
 void SetRows(OperatorProblem& problem, const std::vector<double>& sides) {
-  problem.width = static_cast<std::int64_t>(sides.back());
-  problem.rows = static_cast<std::int64_t>(Product(sides) / std::max(1.0, sides.back()));
+  problem.width = Elements(sides.back());
+  problem.rows = Elements(Product(sides) / std::max(1.0, sides.back()));
 }
 
 // Bytes that a stated bandwidth counts: every operand once.
@@ -156,7 +162,7 @@ Answer Streaming(const OpsRow& row, const ShapeText& shape, Asked asked) {
     if (values <= 0) return "sides of the key-value cache are not stated";
     problem.kind = Kind::kStream;
     problem.written_tensors = 0;
-    problem.width = static_cast<std::int64_t>(values);
+    problem.width = Elements(values);
     asked.name = "decode attention, KV stream";
     const bool triton = HasWord(op, "triton");
     if (triton) asked.name += " [triton]";
@@ -165,7 +171,7 @@ Answer Streaming(const OpsRow& row, const ShapeText& shape, Asked asked) {
   }
   const auto bytes = shape.named.find("bytes");
   if (bytes == shape.named.end()) return "shape is not stated";
-  problem.width = static_cast<std::int64_t>(bytes->second / problem.element_bytes);
+  problem.width = Elements(bytes->second / problem.element_bytes);
   if (HasAnyWord(op, "add|triad")) problem.read_tensors = 2;
   if (HasWord(op, "dot")) {
     problem.kind = Kind::kStream;
@@ -222,7 +228,7 @@ Answer Ask(const OpsRow& row, Asked asked) {
     }
     double values = 1;
     for (const auto& [letter, side] : shape->named) values *= side;
-    asked.problem.width = static_cast<std::int64_t>(values);
+    asked.problem.width = Elements(values);
     return asked;
   }
   if (shape->operands.empty() || Product(shape->operands.front()) <= 0)
@@ -241,8 +247,8 @@ Answer Ask(const OpsRow& row, Asked asked) {
     asked.problem.kind =
         asked.problem.pass == Pass::kForward ? Kind::kIndexSelect : Kind::kIndexAdd;
     asked.name = Name(Kind::kIndexSelect);
-    asked.problem.rows = static_cast<std::int64_t>(Product(shape->operands[0]));
-    asked.problem.width = static_cast<std::int64_t>(shape->operands[1][1]);
+    asked.problem.rows = Elements(Product(shape->operands[0]));
+    asked.problem.width = Elements(shape->operands[1][1]);
     return asked;
   }
   return Elementwise(row, *shape, asked);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <charconv>
 #include <utility>
 
@@ -23,7 +24,7 @@ bool IsLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0;
 std::optional<double> TakeNumber(std::string_view text, size_t& place) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data() + place, text.data() + text.size(), value);
-  if (error != std::errc{}) return std::nullopt;
+  if (error != std::errc{} || !std::isfinite(value)) return std::nullopt;
   place = static_cast<size_t>(end - text.data());
   return value;
 }

@@ -118,10 +118,14 @@ Json ProblemJson(const Problem& problem) {
   return json;
 }
 
+std::string DeviceFlags(const Device& device, std::string_view flags) {
+  return flags.empty() ? "--device " + device.id : std::string(flags);
+}
+
 }  // namespace
 
 std::string PicksText(const Device& device, const Problem& problem,
-                      std::span<const ExplainedPick> picks, std::string_view limits) {
+                      std::span<const ExplainedPick> picks, std::string_view device_flags) {
   const ExplainedPick& best = picks.front();
   std::string text =
       fmt::format("{} on {}: {} {}, predicted {} ± {:.0f}%, bound by {}\n", problem.Text(),
@@ -135,8 +139,8 @@ std::string PicksText(const Device& device, const Problem& problem,
   }
   text += table.Text();
   text += SureText(device, picks);
-  text += fmt::format("next: gnomon gemm explain --device {}{}{} {} --config {}\n", device.id,
-                      limits.empty() ? "" : " ", limits, SideFlags(problem), best.config);
+  text += fmt::format("next: gnomon gemm explain {} {} --config {}\n",
+                      DeviceFlags(device, device_flags), SideFlags(problem), best.config);
   return text;
 }
 
@@ -163,7 +167,7 @@ Separation SeparationOf(const Prediction& pick, const Prediction& other) {
 }
 
 std::string ExplainText(const Device& device, const Problem& problem,
-                        const Explanation& explanation, std::string_view limits) {
+                        const Explanation& explanation, std::string_view device_flags) {
   const ExplainedPick& pick = explanation.pick;
   const Prediction& prediction = pick.prediction;
   std::string text = fmt::format(
@@ -181,8 +185,8 @@ std::string ExplainText(const Device& device, const Problem& problem,
   text += table.Text();
   text += FiguresText(prediction);
   text += RivalsText(explanation);
-  text += fmt::format("next: gnomon gemm select --device {}{}{} {} --top 5\n", device.id,
-                      limits.empty() ? "" : " ", limits, SideFlags(problem));
+  text += fmt::format("next: gnomon gemm select {} {} --top 5\n",
+                      DeviceFlags(device, device_flags), SideFlags(problem));
   return text;
 }
 

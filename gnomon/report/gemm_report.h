@@ -24,9 +24,10 @@ struct ExplainedPick {
   bool calibrated = false;  ///< the family's order was held against measurements on this device
 };
 
-/// `limits`: the flags that cut the device down ("--partition cpx --units 32"), for the next step.
+/// `device_flags`: how the next step names the device ("--device mi300x --partition cpx --units 32");
+/// empty: by its id.
 std::string PicksText(const Device& device, const Problem& problem,
-                      std::span<const ExplainedPick> picks, std::string_view limits = {});
+                      std::span<const ExplainedPick> picks, std::string_view device_flags = {});
 /// DESIGN.md "gemm select": {device, problem{…}, picks[{family, config, predicted_us, …}]}.
 Json PicksJson(const Device& device, const Problem& problem, std::span<const ExplainedPick> picks);
 
@@ -47,7 +48,7 @@ Separation SeparationOf(const Prediction& pick, const Prediction& other);
 
 /// Every term, the figures behind them, and what separates the rivals.
 std::string ExplainText(const Device& device, const Problem& problem,
-                        const Explanation& explanation, std::string_view limits = {});
+                        const Explanation& explanation, std::string_view device_flags = {});
 /// PicksJson with one pick, which also has figures[{name, value, unit, why}] and in_space; and
 /// rivals[{family, config, predicted_us, slower, term, term_longer_us}].
 Json ExplainJson(const Device& device, const Problem& problem, const Explanation& explanation);

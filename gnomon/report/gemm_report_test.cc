@@ -75,7 +75,7 @@ TEST(PicksText, TheNextStepRepeatsTheWholeProblem) {
   problem.dtype_out = DType::kFp32;
   problem.ldb = 1024;
   const std::vector<ExplainedPick> picks = {Pick("a", 2, 8)};
-  EXPECT_THAT(PicksText(FixedGpu(), problem, picks, "--partition cpx"),
+  EXPECT_THAT(PicksText(FixedGpu(), problem, picks, "--device fixed-gpu --partition cpx"),
               HasSubstr("explain --device fixed-gpu --partition cpx --group 400,0,600 -n 1000 -k "
                         "1000 --layout nt --dtype bf16 --dtype-out fp32 --ldb 1024 --config a"));
 }
