@@ -162,12 +162,9 @@ void AddProblemOptions(CLI::App& command, ProblemArguments& arguments) {
   command.add_option("--dtype", arguments.dtype, "of A and B")->capture_default_str();
   command.add_option("--dtype-out", arguments.dtype_out,
                      "of C (default: that of A and B, bf16 where these have 8 bits or fewer)");
-  command.add_option("-m", arguments.problem.m, "rows of C (or --group)")
-      ->check(Decimal());
-  command.add_option("-n", arguments.problem.n, "columns of C")->required()
-      ->check(Decimal());
-  command.add_option("-k", arguments.problem.k, "inner side")->required()
-      ->check(Decimal());
+  command.add_option("-m", arguments.problem.m, "rows of C (or --group)")->check(Decimal());
+  command.add_option("-n", arguments.problem.n, "columns of C")->required()->check(Decimal());
+  command.add_option("-k", arguments.problem.k, "inner side")->required()->check(Decimal());
   command.add_option("--batch", arguments.problem.batch, "independent products")
       ->capture_default_str()
       ->check(Decimal());
@@ -177,14 +174,14 @@ void AddProblemOptions(CLI::App& command, ProblemArguments& arguments) {
       ->delimiter(',');
   command.add_option("--layout", arguments.layout, "nn, nt, tn or tt (t: stored transposed)")
       ->capture_default_str();
-  command.add_option("--lda", arguments.problem.lda,
-                     "elements between stored rows of A (0: dense)")
+  command
+      .add_option("--lda", arguments.problem.lda, "elements between stored rows of A (0: dense)")
       ->check(Decimal());
-  command.add_option("--ldb", arguments.problem.ldb,
-                     "elements between stored rows of B (0: dense)")
+  command
+      .add_option("--ldb", arguments.problem.ldb, "elements between stored rows of B (0: dense)")
       ->check(Decimal());
-  command.add_option("--ldc", arguments.problem.ldc,
-                     "elements between stored rows of C (0: dense)")
+  command
+      .add_option("--ldc", arguments.problem.ldc, "elements between stored rows of C (0: dense)")
       ->check(Decimal());
   command.add_option("--family", arguments.family, "kernels to choose from (default: all)");
   command.add_option("--units", arguments.units, "cores, CUs or SMs to use (0: all)")

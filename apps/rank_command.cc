@@ -46,12 +46,9 @@ void AddRankCommand(CLI::App& gemm, Chosen& chosen) {
       &rank->json);
   command->add_option("--device", rank->device, "device id or TOML file")->required();
   command->add_option("--dtype", rank->dtype, "of A and B")->capture_default_str();
-  command->add_option("-m", rank->problem.m, "rows of C")->required()
-      ->check(Decimal());
-  command->add_option("-n", rank->problem.n, "columns of C")->required()
-      ->check(Decimal());
-  command->add_option("-k", rank->problem.k, "inner side")->required()
-      ->check(Decimal());
+  command->add_option("-m", rank->problem.m, "rows of C")->required()->check(Decimal());
+  command->add_option("-n", rank->problem.n, "columns of C")->required()->check(Decimal());
+  command->add_option("-k", rank->problem.k, "inner side")->required()->check(Decimal());
   command->add_option("--batch", rank->problem.batch, "independent products")
       ->capture_default_str()
       ->check(Decimal());

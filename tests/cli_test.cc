@@ -368,7 +368,8 @@ TEST_F(Cli, SidesBeyondAnyMemoryInAnOperatorFileAreNoCrash) {
 
 TEST_F(Cli, NumbersAreDecimal) {
   for (const char* number : {"010", "0x10", "1.5", "''"}) {
-    const Outcome select = Run(fmt::format("gemm select --device h100 --dtype bf16 -m {} -n 64 -k 64", number));
+    const Outcome select =
+        Run(fmt::format("gemm select --device h100 --dtype bf16 -m {} -n 64 -k 64", number));
     EXPECT_EQ(select.code, 2) << number;
     EXPECT_THAT(select.err, HasSubstr("-m")) << number;
   }

@@ -31,9 +31,8 @@ constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, gzip framing 
 
 Error SystemError(std::string_view action, int code, const std::string& path) {
   const std::string message = fmt::format("cannot {}: {}", action, std::strerror(code));
-  const bool wrong_path =
-      code == ENOENT || code == ENOTDIR || code == EISDIR || code == ENAMETOOLONG ||
-      code == EACCES || code == EPERM || code == ELOOP;
+  const bool wrong_path = code == ENOENT || code == ENOTDIR || code == EISDIR ||
+                          code == ENAMETOOLONG || code == EACCES || code == EPERM || code == ELOOP;
   return wrong_path ? BadInput(message, path) : Fault(message, path);
 }
 

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 namespace gnomon {

@@ -47,8 +47,8 @@ struct Problem {
   std::string Text() const;  ///< "2048x512x13 nt fp32"
 };
 
-/// What a product of `dtype` operands is stored as where nothing says: bf16 for operands narrower than
-/// 16 bits, as training kernels do, else `dtype`.
+/// What a product of `dtype` operands is stored as where nothing says: bf16 for operands narrower
+/// than 16 bits, as training kernels do, else `dtype`.
 constexpr DType UsualOutput(DType dtype) {
   return SizeOf(dtype) < SizeOf(DType::kBf16) ? DType::kBf16 : dtype;
 }

@@ -326,12 +326,13 @@ TileTime PriceTiles(const TileMachine& machine, const TileTraits& traits, const 
     // Partial sums are read again, mostly from the cache that they were just written to.
     const double out = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                        static_cast<double>(problem.batch);
-    // Stream-K: workgroups that end inside a tile leave it to the one that began it, which adds it to
-    // its own; with more workgroups than tiles all but one of a tile's do.
-    const double cut = grid.workgroups > grid.tiles ? grid.workgroups - grid.tiles : grid.workgroups;
-    const double partials = kernel.stream_k
-                                ? 2 * cut * kernel.tile_m * kernel.tile_n * kernel.bytes_c
-                                : out * (kernel.bytes_c * kernel.split_k + SizeOf(problem.dtype_out));
+    // Stream-K: workgroups that end inside a tile leave it to the one that began it, which adds it
+    // to its own; with more workgroups than tiles all but one of a tile's do.
+    const double cut =
+        grid.workgroups > grid.tiles ? grid.workgroups - grid.tiles : grid.workgroups;
+    const double partials =
+        kernel.stream_k ? 2 * cut * kernel.tile_m * kernel.tile_n * kernel.bytes_c
+                        : out * (kernel.bytes_c * kernel.split_k + SizeOf(problem.dtype_out));
     const double near = machine.llc_rate > 0 ? machine.llc_rate : machine.l2_rate;
     time.reduction =
         (traits.reduction_start + traits.reduction_step * kernel.split_k) * machine.hertz +

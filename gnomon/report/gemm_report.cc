@@ -185,8 +185,8 @@ std::string ExplainText(const Device& device, const Problem& problem,
   text += table.Text();
   text += FiguresText(prediction);
   text += RivalsText(explanation);
-  text += fmt::format("next: gnomon gemm select {} {} --top 5\n",
-                      DeviceFlags(device, device_flags), SideFlags(problem));
+  text += fmt::format("next: gnomon gemm select {} {} --top 5\n", DeviceFlags(device, device_flags),
+                      SideFlags(problem));
   return text;
 }
 

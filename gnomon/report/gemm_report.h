@@ -24,8 +24,8 @@ struct ExplainedPick {
   bool calibrated = false;  ///< the family's order was held against measurements on this device
 };
 
-/// `device_flags`: how the next step names the device ("--device mi300x --partition cpx --units 32");
-/// empty: by its id.
+/// `device_flags`: how the next step names the device ("--device mi300x --partition cpx --units
+/// 32"); empty: by its id.
 std::string PicksText(const Device& device, const Problem& problem,
                       std::span<const ExplainedPick> picks, std::string_view device_flags = {});
 /// DESIGN.md "gemm select": {device, problem{…}, picks[{family, config, predicted_us, …}]}.
