@@ -126,8 +126,13 @@ Result<TileMachine> TileMachineOf(const Device& device, DType dtype, int units, 
   const Rate* rate = nullptr;
   for (const Rate& entry : device.matrix)
     if (entry.dtype == dtype) rate = &entry;
-  if (!rate)
-    return BadInput(fmt::format("{} has no matrix rate for {}", device.id, Name(dtype)), "dtype");
+  // fp32 and fp64 products also run on the vector units; narrower types are not worth it there.
+  if (!rate && SizeOf(dtype) >= SizeOf(DType::kFp32) && dtype != DType::kTf32) {
+    for (const Rate& entry : device.vector)
+      if (entry.dtype == dtype) rate = &entry;
+    machine.vector_units = rate != nullptr;
+  }
+  if (!rate) return BadInput(fmt::format("{} has no rate for {}", device.id, Name(dtype)), "dtype");
   const auto missing = [&](std::string_view key) {
     return BadInput(
         fmt::format("the device file of {} has no {}, which GPU kernels need", device.id, key),

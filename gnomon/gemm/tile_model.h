@@ -21,8 +21,9 @@ struct TileMachine {
   double hertz = 0;        ///< under matrix load
   double light_hertz = 0;  ///< with the matrix units idle
   double units = 0, units_per_die = 0, dies = 1;
-  double matrix_flops = 0;  ///< a unit, a cycle
-  double vector_flops = 0;  ///< a unit, a cycle, fp32
+  double matrix_flops = 0;    ///< a unit, a cycle
+  bool vector_units = false;  ///< no matrix instruction for the dtype: these are the vector units'
+  double vector_flops = 0;    ///< a unit, a cycle, fp32
   double schedulers = 4, wave_width = 32, max_waves = 0, max_blocks = 0;
   double registers = 0;             ///< 32-bit registers of a unit
   double registers_per_thread = 0;  ///< most a thread may use

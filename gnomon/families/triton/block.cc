@@ -44,6 +44,8 @@ constexpr double kSpillIssue = 5.5;                 // a warp's store and load o
 // mma.sync against the rate of the file's (warpgroup) instruction; on Hopper fitted, Ampere has no
 // other.
 constexpr double kSyncShareHopper = 0.29, kSyncShareAmpere = 0.85;
+constexpr double kVectorShare =
+    0.7;  // FMAs beside loads from shared memory; assumed, never measured
 constexpr double kStoreRate =
     15;  // bytes of C a cycle of one unit: converted, through shared memory, to L2
 constexpr double kNarrowStore = 3.87;  // cycles a warp's store of single elements
@@ -55,8 +57,13 @@ constexpr double kLeastL1 = 8192;
 double MatrixCycles(const TileMachine& machine, const CompiledKernel& kernel,
                     const TritonConfig& config, double element_bytes, double at_peak,
                     std::string_view arch) {
-  if (kernel.path == MatrixPath::kSync)
-    return at_peak / (arch.starts_with("sm_8") ? kSyncShareAmpere : kSyncShareHopper);
+  if (kernel.path == MatrixPath::kSync) {
+    if (machine.vector_units) return at_peak / kVectorShare;
+    // fp64 has no other instruction: its rate is that of mma.sync everywhere.
+    constexpr double kFp64Bytes = 8;
+    const bool own_rate = arch.starts_with("sm_8") || element_bytes == kFp64Bytes;
+    return at_peak / (own_rate ? kSyncShareAmpere : kSyncShareHopper);
+  }
   const double m = config.block_m, n = config.block_n, k = config.block_k;
   constexpr double kRows = 64, kMostColumns = 256, kWarpsOfGroup = 4, kInstructionBytes = 32;
   const double groups = config.warps / kWarpsOfGroup;

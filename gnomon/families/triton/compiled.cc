@@ -38,6 +38,7 @@ constexpr double kCopyBytes = 16;
 constexpr double kWarpgroupRows = 64;
 constexpr double kWarpsOfGroup = 4;
 constexpr double kAccumulatorBytes = 4;
+constexpr double kWidestGrouped = 4;  // bytes of an element (tf32)
 
 struct Registers {
   double base, accumulator, narrow, wide;
@@ -75,12 +76,18 @@ CompiledKernel Compile(const TileMachine& machine, std::string_view arch,
                        double element_bytes) {
   CompiledKernel kernel;
   const double m = config.block_m, n = config.block_n, k = config.block_k;
-  if (arch.starts_with("sm_10") && m >= kWarpgroupRows)
+  // Warpgroup instructions take operands of up to 4 bytes; wider ones and the vector units work
+  // warp by warp.
+  const bool grouped = !machine.vector_units && element_bytes <= kWidestGrouped;
+  if (grouped && arch.starts_with("sm_10") && m >= kWarpgroupRows)
     kernel.path = MatrixPath::kTensorMemory;
-  else if (arch.starts_with("sm_90") && m >= kWarpgroupRows && config.warps >= kWarpsOfGroup)
+  else if (grouped && arch.starts_with("sm_90") && m >= kWarpgroupRows &&
+           config.warps >= kWarpsOfGroup)
     kernel.path = MatrixPath::kWarpgroup;
   kernel.threads = config.warps * machine.wave_width;
-  kernel.accumulators = kernel.path == MatrixPath::kTensorMemory ? 0 : m * n / kernel.threads;
+  const double registers_each = std::max(1.0, element_bytes / kAccumulatorBytes);  // fp64: two
+  kernel.accumulators =
+      kernel.path == MatrixPath::kTensorMemory ? 0 : registers_each * m * n / kernel.threads;
 
   const double copy = kCopyBytes / element_bytes;
   const double a = m * k / kernel.threads, b = n * k / kernel.threads;

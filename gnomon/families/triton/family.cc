@@ -29,7 +29,6 @@ Status CheckDevice(const Device& device, const Problem& problem) {
   if (device.kind != Device::Kind::kGpu || device.schedulers <= 0)
     return BadInput(fmt::format("family triton runs on GPUs, and {} is none", device.id), "device");
   switch (problem.dtype) {
-    case DType::kFp64:
     case DType::kMxFp8:
     case DType::kMxFp6:
     case DType::kMxFp4:
@@ -187,7 +186,8 @@ class TritonFamily : public Family {
     const auto priced = PriceOne(device, problem, config);
     if (!priced.ok() || priced->block.occupancy == 0) return {};
     Prediction out = ExplainTiles(priced->machine, priced->time, priced->block);
-    out.relative_error = Calibrated(device) ? kRelativeError : kUncalibratedError;
+    const bool timed = Calibrated(device) && problem.dtype == DType::kBf16;
+    out.relative_error = timed ? kRelativeError : kUncalibratedError;
     return out;
   }
 

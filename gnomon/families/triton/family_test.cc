@@ -225,5 +225,26 @@ TEST_F(HeldOutSweep, IsAsSureOfItsPickAsItIsRight) {
   EXPECT_NEAR(std::sqrt(errors / count), *pair_error, 0.1 * *pair_error);
 }
 
+TEST(TritonFamily, ComputesFp32AndFp64WhereOnlyVectorUnitsOrMmaSyncDo) {
+  for (const char* id : {"a100", "h100", "h200", "b200"}) {
+    const auto device = FindDevice(id);
+    ASSERT_TRUE(device.ok()) << device.error().Text();
+    for (const DType dtype : {DType::kFp32, DType::kFp64}) {
+      Problem problem;
+      problem.m = problem.n = problem.k = 2048;
+      problem.dtype = problem.dtype_out = dtype;
+      const Family* family = &GemmFamily();
+      const auto picks = Select(*device, problem, {&family, 1});
+      ASSERT_TRUE(picks.ok()) << id << ": " << picks.error().Text();
+      // No faster than the device's best rate for the dtype at its highest clock.
+      const Rate* rate = device->FindRate(dtype);
+      const double peak = device->units * rate->flops_per_unit_clock *
+                          std::max(device->max_clock.value, device->boost_clock.value);
+      EXPECT_GT(picks->front().predicted.value, problem.flops().value / peak) << id;
+      EXPECT_LT(picks->front().predicted.value, 4 * problem.flops().value / peak) << id;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gnomon::triton

@@ -33,11 +33,17 @@ std::vector<TritonConfig> Candidates(double element_bytes) {
   constexpr std::array<std::int32_t, 4> kSides = {32, 64, 128, 256};
   constexpr std::array<std::int32_t, 3> kDepths16 = {32, 64, 128};
   constexpr std::int32_t kMostAccumulators = 32768, kEightWarps = 16384, kSmallTile = 8192;
-  const std::int32_t scale = element_bytes >= 2 ? 1 : 2;  // narrow types: the same bytes a step
+  // The same bytes a step for every type, but no less than 16 deep.
+  const auto depth_of = [&](std::int32_t depth16) {
+    constexpr double kUsualBytes = 2, kLeastDepth = 16;
+    return static_cast<std::int32_t>(
+        std::max(kLeastDepth, depth16 * kUsualBytes / std::max(1.0, element_bytes)));
+  };
   for (const std::int32_t m : kSides) {
     for (const std::int32_t n : kSides) {
       if (m * n > kMostAccumulators) continue;
       for (const std::int32_t depth : kDepths16) {
+        if (depth == kDepths16[0] && depth_of(depth) == depth_of(kDepths16[1])) continue;
         for (const std::int32_t warps : {4, 8}) {
           if (m * n != kEightWarps && (warps == 8) != (m * n > kEightWarps)) continue;
           for (std::int32_t stages = 3; stages <= 5; ++stages) {
@@ -47,7 +53,7 @@ std::vector<TritonConfig> Candidates(double element_bytes) {
             TritonConfig config;
             config.block_m = m;
             config.block_n = n;
-            config.block_k = depth * scale;
+            config.block_k = depth_of(depth);
             config.warps = warps;
             config.stages = stages;
             configs.push_back(config);
