@@ -152,7 +152,7 @@ std::string Bracketed(std::string_view text) {
 std::optional<ShapeText> ParseShapeText(std::string_view text) {
   if (text.empty()) return std::nullopt;
   if (text.front() == '[' || text.front() == '(') return Lists(text);
-  if (const auto sides = Sides(text)) return sides;
+  if (auto sides = Sides(text)) return sides;
   return Named(text);
 }
 

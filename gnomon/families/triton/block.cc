@@ -44,8 +44,8 @@ constexpr double kSpillIssue = 5.5;                 // a warp's store and load o
 // mma.sync against the rate of the file's (warpgroup) instruction; on Hopper fitted, Ampere has no
 // other.
 constexpr double kSyncShareHopper = 0.29, kSyncShareAmpere = 0.85;
-constexpr double kVectorShare =
-    0.7;  // FMAs beside loads from shared memory; assumed, never measured
+// Of the FMA rate beside addresses and barriers; assumed, never measured.
+constexpr double kVectorShare = 0.85;
 constexpr double kStoreRate =
     15;  // bytes of C a cycle of one unit: converted, through shared memory, to L2
 constexpr double kNarrowStore = 3.87;  // cycles a warp's store of single elements
@@ -58,7 +58,10 @@ double MatrixCycles(const TileMachine& machine, const CompiledKernel& kernel,
                     const TritonConfig& config, double element_bytes, double at_peak,
                     std::string_view arch) {
   if (kernel.path == MatrixPath::kSync) {
-    if (machine.vector_units) return at_peak / kVectorShare;
+    // A thread's square of accumulators needs 2·√accumulators values of each k, two to a load;
+    // loads and FMAs are issued in turn.
+    if (machine.vector_units)
+      return at_peak * (1 + 1 / std::sqrt(kernel.accumulators)) / kVectorShare;
     // fp64 has no other instruction: its rate is that of mma.sync everywhere.
     constexpr double kFp64Bytes = 8;
     const bool own_rate = arch.starts_with("sm_8") || element_bytes == kFp64Bytes;
