@@ -106,8 +106,8 @@ Result<LibraryPrediction> PredictCdnaFamily(const Device& device, const Problem&
       kernel.tile_m = tile.m;
       kernel.tile_n = tile.n;
       kernel.tile_k = depth(tile.k_bytes);
-      const double tiles =
-          operands.RowsOfTiles(tile.m) * static_cast<double>((problem.n + tile.n - 1) / tile.n);
+      const std::int64_t columns = (problem.n + tile.n - 1) / tile.n;
+      const double tiles = operands.RowsOfTiles(tile.m) * static_cast<double>(columns);
       for (const int split : kSplits) {
         kernel.split_k = split;
         if (split > 1 && (triton || tiles * split > kMostParts || !EnoughSteps(problem, kernel)))

@@ -206,17 +206,17 @@ double Reduction(const KernelFamilyTraits& traits, const CdnaKernel& kernel, dou
 class RootFloor {
  public:
   RootFloor() {
-    for (int i = 0; i <= kChords; ++i)
-      at_[i] = std::cbrt(std::sqrt(static_cast<double>(i) / kChords));
+    for (size_t i = 0; i <= kChords; ++i)
+      at_[i] = std::cbrt(std::sqrt(static_cast<double>(i) / static_cast<double>(kChords)));
   }
   double operator()(double x) const {
-    const double place = std::min(x, 1.0) * kChords;
-    const int i = std::min(static_cast<int>(place), kChords - 1);
-    return at_[i] + (place - i) * (at_[i + 1] - at_[i]);
+    const double place = std::min(x, 1.0) * static_cast<double>(kChords);
+    const size_t i = std::min(static_cast<size_t>(place), kChords - 1);
+    return at_[i] + (place - static_cast<double>(i)) * (at_[i + 1] - at_[i]);
   }
 
  private:
-  static constexpr int kChords = 64;
+  static constexpr size_t kChords = 64;
   std::array<double, kChords + 1> at_{};
 };
 

@@ -37,7 +37,7 @@ Contests ContestsOf(std::span<const Timing> timings);
 /// it names them with.
 struct Depth {
   std::int64_t tile_k = 0, split_k = 0;
-  friend auto operator<=>(const Depth&, const Depth&) = default;
+  friend auto operator<=>(const Depth&, const Depth&) = default;  // NOLINT(modernize-use-nullptr)
 };
 using Menu = std::map<std::pair<std::int64_t, std::int64_t>, std::set<Depth>>;
 using Menus = std::map<std::string, Menu>;

@@ -329,7 +329,6 @@ void ReadCutlass3(const Words& words, KernelName& kernel) {
   bool row_major_c = false;
   if (words.size() > 1 && words[1].starts_with("sm"))
     kernel.arch = "sm_" + std::string(words[1].substr(2));
-  std::optional<DType> operand;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
     const std::vector<int> sides = Sizes(word);

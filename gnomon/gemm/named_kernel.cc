@@ -203,7 +203,7 @@ Result<NamedPrediction> PredictTiled(const Device& device, const Problem& proble
   std::optional<Priced> best;
   for (const int split : SplitsOf(problem, kernel)) {
     GNOMON_ASSIGN(Priced priced, Price(device, problem, kernel, units, split));
-    if (!best || priced.seconds() < best->seconds()) best = std::move(priced);
+    if (!best || priced.seconds() < best->seconds()) best = priced;
   }
   NamedPrediction out;
   out.prediction = ExplainTiles(best->machine, best->time, best->tile.kernel);

@@ -187,7 +187,7 @@ void AddCandidates(const Space& space, const Problem& p, double units, const Blo
   const double resident = std::min(slots, clusters);
   const double square = resident * block.cluster.tile_n / block.cluster.tile_m;  // rows of tiles²
   while (candidate.group_m < kMostGroup && 2.0 * candidate.group_m * candidate.group_m < square &&
-         candidate.group_m * block.cluster.tile_m < p.m)
+         std::int64_t{candidate.group_m} * block.cluster.tile_m < p.m)
     candidate.group_m *= 2;
   const auto add = [&] {
     if (FindGridObstacle(p, c, candidate.split_k, clusters, units) == Obstacle::kNone)

@@ -62,7 +62,7 @@ bool CompilerTakes(std::string_view arch, const TritonConfig& config, double ele
 }
 
 bool Oversized(double side, std::int32_t block) {
-  return block > kSides.front() && block / 2 >= side;
+  return block > kSides.front() && block >= 2 * side;
 }
 
 CdnaWays& Scratch() {

@@ -118,7 +118,8 @@ class Bounds {
     const auto whole_share = static_cast<std::int64_t>(std::ceil(share));
     const auto places = static_cast<std::int64_t>(occupancy);
     const std::int64_t rest = whole_share % places;
-    const double whole = static_cast<double>(whole_share / places) * together(occupancy) +
+    const std::int64_t full = whole_share / places;
+    const double whole = static_cast<double>(full) * together(occupancy) +
                          (rest > 0 ? together(static_cast<double>(rest)) : 0);
     const double units = exact + traits_.wave_rounding * std::max(0.0, whole - exact);
     const double heavy = std::min(1.0, MatrixShare(block.matrix_cycles * steps * share, units));
