@@ -16,12 +16,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "gnomon/base/nearest.h"
+#include "gnomon/gemm/config_text.h"
 
 namespace gnomon::hip {
 namespace {
@@ -99,87 +98,25 @@ std::int64_t DirectWidth(std::string_view arch) {
   return arch == "gfx950" ? kDirectWideBytes : kDirectBytes;
 }
 
-// Reads a config string from left to right.
-class Reader {
- public:
-  explicit Reader(std::string_view text) : text_(text) {}
-
-  Result<CdnaConfig> Read() {
-    CdnaConfig c;
-    GNOMON_TRY(Number(c.tile_m, 1));
-    GNOMON_TRY(Field("x", c.tile_n, 1));
-    GNOMON_TRY(Field("x", c.tile_k, 1));
-    GNOMON_TRY(Field(".mi", c.mma_m, 1));
-    GNOMON_TRY(Field("x", c.mma_n, 1));
-    GNOMON_TRY(Field("x", c.mma_k, 1));
-    GNOMON_TRY(Known(c));
-    GNOMON_TRY(Field(".w", c.waves, 1));
-    GNOMON_TRY(Field(".pgr", c.prefetch, kLeastPrefetch));
-    GNOMON_TRY(Flag(".dtl", c.direct_to_lds));
-    GNOMON_TRY(Field(".sk", c.split_k, 1));
-    GNOMON_TRY(Flag(".str", c.stream_k));
-    GNOMON_TRY(Field(".wgm", c.mapping, 1));
-    GNOMON_TRY(Flag(".nt", c.non_temporal));
-    if (at_ != text_.size()) return Wrong("the end");
-    return c;
+Status Known(std::string_view text, const CdnaConfig& c) {
+  std::array<std::string, kInstructions.size()> names;
+  std::array<std::string_view, kInstructions.size()> views;
+  for (size_t i = 0; i < kInstructions.size(); ++i) {
+    const MatrixInstruction& one = kInstructions[i];
+    if (one.m == c.mma_m && one.n == c.mma_n && one.k == c.mma_k) return Done{};
+    views[i] = names[i] = fmt::format("{}x{}x{}", one.m, one.n, one.k);
   }
+  const std::string asked = fmt::format("{}x{}x{}", c.mma_m, c.mma_n, c.mma_k);
+  return BadInput(fmt::format("config '{}': no matrix instruction {}; nearest is {}", text, asked,
+                              Nearest(asked, views)));
+}
 
- private:
-  Error Wrong(std::string_view expected) const {
-    const std::string_view rest = text_.substr(at_);
-    constexpr size_t kShown = 8;
-    return BadInput(fmt::format(
-        "config '{}', position {}: expected {}, found {} (a config reads like {})", text_, at_ + 1,
-        expected, rest.empty() ? "the end" : fmt::format("'{}'", rest.substr(0, kShown)), kForm));
-  }
-
-  Status Known(const CdnaConfig& c) const {
-    std::array<std::string, kInstructions.size()> names;
-    std::array<std::string_view, kInstructions.size()> views;
-    for (size_t i = 0; i < kInstructions.size(); ++i) {
-      const MatrixInstruction& one = kInstructions[i];
-      if (one.m == c.mma_m && one.n == c.mma_n && one.k == c.mma_k) return Done{};
-      views[i] = names[i] = fmt::format("{}x{}x{}", one.m, one.n, one.k);
-    }
-    const std::string asked = fmt::format("{}x{}x{}", c.mma_m, c.mma_n, c.mma_k);
-    return BadInput(fmt::format("config '{}': no matrix instruction {}; nearest is {}", text_,
-                                asked, Nearest(asked, views)));
-  }
-
-  Status Number(std::int32_t& value, std::int32_t least) {
-    const char* begin = text_.data() + at_;
-    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-    if (error != std::errc() || value < least || *begin == '-' ||
-        (*begin == '0' && end - begin > 1))
-      return Wrong(fmt::format("a whole number from {} to {}", least,
-                               std::numeric_limits<std::int32_t>::max()));
-    at_ += static_cast<size_t>(end - begin);
-    return Done{};
-  }
-
-  Status Literal(std::string_view word) {
-    if (text_.substr(at_, word.size()) != word) return Wrong(fmt::format("'{}'", word));
-    at_ += word.size();
-    return Done{};
-  }
-
-  Status Field(std::string_view name, std::int32_t& value, std::int32_t least) {
-    GNOMON_TRY(Literal(name));
-    return Number(value, least);
-  }
-
-  Status Flag(std::string_view name, std::int32_t& value) {
-    GNOMON_TRY(Literal(name));
-    const std::string_view digit = text_.substr(at_, 1);
-    if (digit != "0" && digit != "1") return Wrong("0 or 1");
-    value = digit == "1" ? 1 : 0;
-    ++at_;
-    return Done{};
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-};
+Status Flag(ConfigText& text, std::string_view name, std::int32_t& value) {
+  bool set = false;
+  GNOMON_TRY(text.Flag(name, set));
+  value = set ? 1 : 0;
+  return Done{};
+}
 
 }  // namespace
 
@@ -202,7 +139,26 @@ std::string Print(const CdnaConfig& c) {
                      c.direct_to_lds, c.split_k, c.stream_k, c.mapping, c.non_temporal);
 }
 
-Result<CdnaConfig> Parse(std::string_view text) { return Reader(text).Read(); }
+Result<CdnaConfig> Parse(std::string_view config_text) {
+  ConfigText text(config_text, "cdna", kForm);
+  CdnaConfig c;
+  GNOMON_TRY(text.Number(c.tile_m));
+  GNOMON_TRY(text.Field("x", c.tile_n));
+  GNOMON_TRY(text.Field("x", c.tile_k));
+  GNOMON_TRY(text.Field(".mi", c.mma_m));
+  GNOMON_TRY(text.Field("x", c.mma_n));
+  GNOMON_TRY(text.Field("x", c.mma_k));
+  GNOMON_TRY(Known(config_text, c));
+  GNOMON_TRY(text.Field(".w", c.waves));
+  GNOMON_TRY(text.Field(".pgr", c.prefetch, kLeastPrefetch));
+  GNOMON_TRY(Flag(text, ".dtl", c.direct_to_lds));
+  GNOMON_TRY(text.Field(".sk", c.split_k));
+  GNOMON_TRY(Flag(text, ".str", c.stream_k));
+  GNOMON_TRY(text.Field(".wgm", c.mapping));
+  GNOMON_TRY(Flag(text, ".nt", c.non_temporal));
+  GNOMON_TRY(text.End());
+  return c;
+}
 
 std::span<const MatrixInstruction> InstructionsOf(std::string_view arch, DType dtype) {
   const auto is = [&](const MatrixInstruction& one) {

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "gnomon/families/hip/cdna_family.h"
-#include "gnomon/families/triton/count_allocations.h"
 #include "gnomon/gemm/breakpoints.h"
 #include "gnomon/gemm/cdna_properties.h"
+#include "gnomon/gemm/count_allocations.h"
 
 namespace gnomon::hip {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "gnomon/base/fit_split.h"
 #include "gnomon/families/triton/amd.h"
-#include "gnomon/families/triton/count_allocations.h"
 #include "gnomon/gemm/breakpoints.h"
 #include "gnomon/gemm/cdna_properties.h"
+#include "gnomon/gemm/count_allocations.h"
 #include "gnomon/gemm/select.h"
 
 namespace gnomon::triton {

@@ -6,9 +6,9 @@
 #include <random>
 #include <thread>
 
-#include "gnomon/families/triton/count_allocations.h"
 #include "gnomon/families/triton/space.h"
 #include "gnomon/gemm/breakpoints.h"
+#include "gnomon/gemm/count_allocations.h"
 
 namespace gnomon::triton {
 namespace {

@@ -1,7 +1,7 @@
 // operator new that counts, for a test program as a whole. A file of its own: where the compiler
 // can see into it, it takes the pair of new and free for a mistake.
 
-#include "gnomon/families/triton/count_allocations.h"
+#include "gnomon/gemm/count_allocations.h"
 
 #include <cstdlib>
 #include <new>
