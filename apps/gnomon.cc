@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -146,7 +147,10 @@ const CLI::Validator& Decimal() {
         const bool plain = !digits.empty() &&
                            digits.find_first_not_of("0123456789") == std::string::npos &&
                            (digits == "0" || digits.front() != '0');
-        return plain ? std::string() : "'" + text + "' is no decimal whole number";
+        if (!plain) return "'" + text + "' is no decimal whole number";
+        std::int64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        return error == std::errc() ? std::string() : "'" + text + "' does not fit 64 bits";
       },
       "");
   return check;

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -31,12 +32,24 @@ namespace {
 constexpr double kHighShare = 0.9;
 constexpr int kLeastRanked = 3;
 
+// Words that a cell must have one of; a cell may also be an amount where the column allows it.
+struct WordColumn {
+  std::string_view column, words;
+  bool or_amount = false;
+};
+
 struct Header {
   OpsKind kind;
   std::vector<std::string_view> columns;
   std::vector<std::string_view> numbers;   ///< blank or a number, not negative
   std::vector<std::string_view> integers;  ///< blank or a whole number
+  std::vector<std::string_view> flags;     ///< blank, 0 or 1
+  /// Blank, or text that begins with a number above 0: "65536 global", "64/8", "128-256".
+  std::vector<std::string_view> amounts;
+  std::vector<WordColumn> words;  ///< blank, or text with one of the words
 };
+
+constexpr std::string_view kPassWords = "fwd|bwd|forward|backward";
 
 const std::array<Header, 5>& Headers() {
   static const std::array<Header, 5> kHeaders = {{
@@ -44,23 +57,38 @@ const std::array<Header, 5>& Headers() {
        {"device", "op", "pass", "batch", "heads", "head_dim_qk", "head_dim_v", "seq_q", "seq_kv",
         "causal", "jagged", "dtype", "us", "tflops", "source"},
        {"us", "tflops"},
-       {"batch", "head_dim_qk", "head_dim_v", "seq_q", "seq_kv", "causal", "jagged"}},
+       {"batch", "head_dim_qk", "head_dim_v", "seq_q", "seq_kv"},
+       {"causal", "jagged"},
+       {"heads"},
+       {{"pass", kPassWords}}},
       {OpsKind::kEmbedding,
        {"device", "op", "pass", "tables", "rows", "dim", "batch", "pooling", "dtype", "us", "gbps",
         "source"},
        {"us", "gbps"},
-       {}},
+       {},
+       {},
+       {"tables", "rows", "dim", "batch"},
+       {{"pass", kPassWords}, {"pooling", "mean|sum|max|none", true}}},
       {OpsKind::kCollectives,
        {"device", "op", "gpus", "nodes", "bytes", "us", "gbps", "bandwidth_kind", "source"},
        {"us", "gbps"},
-       {"gpus", "nodes", "bytes"}},
+       {"gpus", "nodes", "bytes"},
+       {},
+       {},
+       {{"bandwidth_kind", "bus|busbw|alg|algbw|algorithm|link"}}},
       {OpsKind::kSteps,
        {"device", "gpus", "model", "batch_per_gpu", "part", "ms", "samples_per_s", "source"},
        {"ms", "samples_per_s"},
-       {"gpus"}},
+       {"gpus"},
+       {},
+       {"batch_per_gpu"},
+       {}},
       {OpsKind::kMemory,
        {"device", "op", "shape", "dtype", "us", "gbps", "source"},
        {"us", "gbps"},
+       {},
+       {},
+       {},
        {}},
   }};
   return kHeaders;
@@ -88,24 +116,58 @@ Result<const Header*> HeaderOf(const CsvTable& table) {
                   table.path + ":1:1");
 }
 
-Status CheckNumbers(const CsvTable& table, const Header& header) {
+bool IsAmount(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && std::isfinite(value) && value > 0;
+}
+
+// Words joined as a reader sees a choice: "fwd, bwd, forward or backward".
+std::string ChoiceText(std::string_view words) {
+  std::string text(words);
+  if (const size_t last = text.rfind('|'); last != std::string::npos) text.replace(last, 1, " or ");
+  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|'))
+    text.replace(at, 1, ", ");
+  return text;
+}
+
+// Every cell of a column that is no free text, asked for or not: a slip in one that no model reads
+// is a slip of the row all the same.
+Status CheckRow(const CsvTable& table, const CsvTable::Row& row, const Header& header) {
   constexpr std::int64_t kMost = std::int64_t{1} << 50;  // sizes: beyond any memory
-  for (const CsvTable::Row& row : table.rows) {
-    const auto blank = [&](int column) { return row.cells[static_cast<size_t>(column)].empty(); };
-    for (const std::string_view name : header.numbers) {
+  const auto cell = [&](int column) -> const std::string& {
+    return row.cells[static_cast<size_t>(column)];
+  };
+  const auto bad = [&](int column, std::string_view rule) {
+    return BadInput(
+        fmt::format("{} is '{}'; {}", table.header[static_cast<size_t>(column)], cell(column),
+                    rule),
+        fmt::format("{}:{}:{}", table.path, row.line, row.columns[static_cast<size_t>(column)]));
+  };
+  for (const std::string_view name : header.numbers) {
+    const int column = table.FindColumn(name);
+    if (cell(column).empty()) continue;
+    GNOMON_ASSIGN(const double value, table.Number(row, column));
+    if (value < 0) return bad(column, "it must not be negative");
+  }
+  for (const auto& [names, most] : {std::pair{&header.integers, kMost}, {&header.flags, 1}}) {
+    for (const std::string_view name : *names) {
       const int column = table.FindColumn(name);
-      if (blank(column)) continue;
-      GNOMON_ASSIGN(const double value, table.Number(row, column));
-      if (value < 0)
-        return BadInput(fmt::format("{} is {}; it must not be negative", name, value),
-                        fmt::format("{}:{}:{}", table.path, row.line,
-                                    row.columns[static_cast<size_t>(column)]));
+      if (!cell(column).empty()) GNOMON_TRY(table.Integer(row, column, 0, most));
     }
-    for (const std::string_view name : header.integers) {
-      const int column = table.FindColumn(name);
-      if (blank(column)) continue;
-      GNOMON_TRY(table.Integer(row, column, 0, kMost));
-    }
+  }
+  for (const std::string_view name : header.amounts) {
+    const int column = table.FindColumn(name);
+    if (!cell(column).empty() && !IsAmount(cell(column)))
+      return bad(column, "it must begin with a number above 0, or be blank");
+  }
+  for (const WordColumn& word : header.words) {
+    const int column = table.FindColumn(word.column);
+    if (cell(column).empty() || HasAnyWord(cell(column), word.words) ||
+        (word.or_amount && IsAmount(cell(column))))
+      continue;
+    return bad(column, fmt::format("it must say {}{}, or be blank", ChoiceText(word.words),
+                                   word.or_amount ? ", or begin with a number above 0" : ""));
   }
   return Done{};
 }
@@ -213,7 +275,7 @@ Result<OpsFile> ParseOps(std::string_view text, std::string_view path) {
   OpsFile file;
   GNOMON_ASSIGN(file.table, ParseCsv(text, path));
   GNOMON_ASSIGN(const Header* header, HeaderOf(file.table));
-  GNOMON_TRY(CheckNumbers(file.table, *header));
+  for (const CsvTable::Row& row : file.table.rows) GNOMON_TRY(CheckRow(file.table, row, *header));
   file.kind = header->kind;
   return file;
 }

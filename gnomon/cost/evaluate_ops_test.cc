@@ -111,6 +111,39 @@ TEST(ParseOps, NamesThePlaceOfAMalformedCell) {
               AllOf(HasSubstr("ops.csv:2:17"), HasSubstr("gpus must be a whole number")));
 }
 
+TEST(ParseOps, RefusesNonsenseInColumnsThatNoModelReads) {
+  const auto attention = [](std::string_view heads, std::string_view causal,
+                            std::string_view pass) {
+    return Refusal(
+        fmt::format("device,op,pass,batch,heads,head_dim_qk,head_dim_v,seq_q,seq_kv,"
+                    "causal,jagged,dtype,us,tflops,source\n"
+                    "H100,flash,{},1,{},128,128,64,64,{},0,bf16,50,,s\n",
+                    pass, heads, causal));
+  };
+  EXPECT_EQ(attention("64/8", "1", "bwd"), "accepted");
+  EXPECT_THAT(attention("many", "1", "fwd"),
+              AllOf(HasSubstr("ops.csv:2:18"), HasSubstr("heads is 'many'")));
+  EXPECT_THAT(attention("0", "1", "fwd"), HasSubstr("begin with a number above 0"));
+  EXPECT_THAT(attention("8", "7", "fwd"), HasSubstr("causal is 7; it must be from 0 to 1"));
+  EXPECT_THAT(attention("8", "1", "sideways"),
+              AllOf(HasSubstr("ops.csv:2:12"), HasSubstr("fwd, bwd, forward or backward")));
+
+  const auto embedding = [](std::string_view tables_to_pooling) {
+    return Refusal(
+        fmt::format("{}H100,fused move,fwd,{},fp32,50,,s\n", kEmbeddingHeader, tables_to_pooling));
+  };
+  for (const char* cells : {",,,,", "1 fused,128-256,20/24/128,65536 global,mean 0.5",
+                            "8,100,64,32,\"none, max_hotness=10\"", "8,100,64,32,2.5"})
+    EXPECT_EQ(embedding(cells), "accepted") << cells;
+  for (const char* cells : {"lots,,,,", ",-5,,,", ",,nan,,", ",,,x,", ",,,,banana", ",,,,-1"})
+    EXPECT_THAT(embedding(cells), HasSubstr("ops.csv:2:")) << cells;
+
+  EXPECT_THAT(Refusal(std::string(kCollectiveHeader) + "H100,all_reduce,8,1,4096,10,5,width,s\n"),
+              AllOf(HasSubstr("ops.csv:2:31"), HasSubstr("bandwidth_kind")));
+  EXPECT_THAT(Refusal(std::string(kStepsHeader) + "H100,8,dlrm,a few,step,1,,s\n"),
+              AllOf(HasSubstr("ops.csv:2:13"), HasSubstr("batch_per_gpu")));
+}
+
 TEST(EvaluateOps, GroupsSpellingsOfOneOperatorTogether) {
   EXPECT_EQ(Fate(kMemoryHeader, "H100,torch ln fwd,4096x512,fp32,50,,s\n"), "h100: layer_norm fwd");
   EXPECT_EQ(Fate(kMemoryHeader, "H100,LayerNorm forward [apex],4096x512,bf16,50,,s\n"),

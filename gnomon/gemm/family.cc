@@ -28,6 +28,14 @@ class PlainReadyFamily : public ReadyFamily {
 
 }  // namespace
 
+std::string Family::Refusal(const Device& device, const Problem& problem,
+                            const Config& config) const {
+  constexpr Seconds kLongest = {1e20};  // a family's time of what it cannot launch is longer
+  return PredictTime(device, problem, config) < kLongest
+             ? std::string()
+             : "registers, shared memory, grid or workspace do not suffice";
+}
+
 Status Family::Price(const Device& device, const Problem& problem, int units,
                      std::vector<Config>& configs, std::vector<double>& seconds) const {
   const size_t first = configs.size();

@@ -60,6 +60,11 @@ class Family {
   virtual Prediction Predict(const Device& device, const Problem& problem,
                              const Config& config) const = 0;
 
+  /// Why the config cannot do the problem on the device, and what near it can; empty: nothing
+  /// speaks against it. By default all that is known is that PredictTime has no end.
+  virtual std::string Refusal(const Device& device, const Problem& problem,
+                              const Config& config) const;
+
   /// Enumerate and PredictTime in one go: `seconds[i]` is the time of `configs[i]`. A family whose
   /// facts can be hoisted out of the loop over configs overrides this.
   virtual Status Price(const Device& device, const Problem& problem, int units,

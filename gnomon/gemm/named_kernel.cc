@@ -22,6 +22,7 @@
 #include <optional>
 #include <vector>
 
+#include "gnomon/base/text_table.h"
 #include "gnomon/gemm/cdna_library.h"
 #include "gnomon/gemm/library.h"
 #include "gnomon/gemm/named_tile.h"
@@ -97,6 +98,18 @@ std::string NoMultiple(std::string_view side, std::int64_t value, int of) {
                          : fmt::format("{} is {}; it takes multiples of {}", side, value, of);
 }
 
+// The least scratch memory that the kernel adds up parts of K in, where the caller grants less.
+std::string WhyNoRoom(const Device& device, const Problem& problem, const KernelName& kernel) {
+  const bool splits = kernel.split_k == 0 && kernel.library == Library::kNvjet;
+  const int parts = splits ? 2 : kernel.split_k;
+  Bytes scratch = problem.PartialSums(parts > 1 ? parts : 0);
+  if (kernel.stream_k)  // a tile a unit
+    scratch = {SizeOf(DType::kFp32) * kernel.tile_m * kernel.tile_n * device.units};
+  if (problem.Grants(scratch)) return {};
+  return fmt::format("its partial sums take {}; the workspace has {}", Show(scratch),
+                     Show(*problem.workspace));
+}
+
 }  // namespace
 
 std::string WhyItCannot(const Device& device, const Problem& problem, const KernelName& kernel) {
@@ -123,7 +136,7 @@ std::string WhyItCannot(const Device& device, const Problem& problem, const Kern
                           NoMultiple("the row of A", problem.LeadingA(), kernel.alignment),
                           NoMultiple("the row of B", problem.LeadingB(), kernel.alignment)})
     if (!why.empty()) return why;
-  return {};
+  return WhyNoRoom(device, problem, kernel);
 }
 
 namespace {
@@ -157,7 +170,8 @@ std::vector<int> SplitsOf(const Problem& problem, const KernelName& kernel) {
   for (const int split : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}) {
     const bool fits = split == 1 || problem.k / split >= std::max(1, kernel.tile_k);
     const bool meant = split > 1 || kernel.library != Library::kNvjet;
-    if (fits && meant) splits.push_back(split);
+    const bool granted = split == 1 || problem.Grants(problem.PartialSums(split));
+    if (fits && meant && granted) splits.push_back(split);
   }
   if (splits.empty()) splits.push_back(1);
   return splits;

@@ -72,6 +72,13 @@ Bytes Problem::bytes() const {
           ((dm * dk + dk * dn) * SizeOf(dtype) + dm * dn * SizeOf(dtype_out))};
 }
 
+Bytes Problem::PartialSums(double parts) const {
+  const double accumulator =
+      std::max(SizeOf(DType::kFp32), dtype == DType::kFp64 ? SizeOf(dtype) : 0);
+  return {parts * accumulator * static_cast<double>(m) * static_cast<double>(n) *
+          static_cast<double>(batch)};
+}
+
 std::string Problem::Text() const {
   std::string text = fmt::format("{}x{}x{} {} {}", m, n, k, Name(layout), Name(dtype));
   if (batch != 1) text += fmt::format(" batch {}", batch);
@@ -123,6 +130,10 @@ Status CheckProblem(const Problem& p) {
     if (value < 0)
       return BadInput(fmt::format("{} is {}; it must be 0 (dense) or a row's length", name, value),
                       fmt::format("problem.{}", name));
+  if (p.workspace && !(p.workspace->value >= 0))
+    return BadInput(
+        fmt::format("the workspace is {} bytes; it must be 0 or more", p.workspace->value),
+        "problem.workspace");
   GNOMON_TRY(CheckGroups(p));
   const auto copies_of_b = static_cast<std::int64_t>(p.grouped() ? p.group_m.size() : 1) * p.batch;
   GNOMON_TRY(CheckOperand("a", p.a_transposed() ? p.k : p.m, p.a_transposed() ? p.m : p.k,

@@ -98,6 +98,29 @@ TEST(CheckProblem, RefusesMoreElementsThanAddressesHold) {
   EXPECT_THAT(status.error().Text(), HasSubstr("2^62"));
 }
 
+TEST(CheckProblem, RefusesAWorkspaceBelowNothing) {
+  Problem p = Gemm(4, 4, 8);
+  p.workspace = Bytes{0};
+  EXPECT_TRUE(CheckProblem(p).ok());
+  for (const double bytes : {-1.0, std::nan("")}) {
+    p.workspace = Bytes{bytes};
+    EXPECT_THAT(CheckProblem(p).error().Text(), HasSubstr("problem.workspace"));
+  }
+}
+
+TEST(Problem, SaysWhatPartialSumsTakeAndWhetherTheyAreGranted) {
+  Problem p = Gemm(100, 30, 8);
+  p.dtype = DType::kBf16;
+  p.batch = 2;
+  EXPECT_EQ(p.PartialSums(3).value, 3.0 * 4 * 100 * 30 * 2);
+  p.dtype = DType::kFp64;
+  EXPECT_EQ(p.PartialSums(1).value, 8.0 * 100 * 30 * 2);
+  EXPECT_TRUE(p.Grants(Bytes{1e18})) << "nothing is said";
+  p.workspace = Bytes{64};
+  EXPECT_TRUE(p.Grants(Bytes{64}));
+  EXPECT_FALSE(p.Grants(Bytes{65}));
+}
+
 TEST(Bound, HasANameForEach) {
   EXPECT_EQ(Name(Bound::kCompute), "compute");
   EXPECT_EQ(Name(Bound::kLaunch), "launch");

@@ -102,6 +102,31 @@ TEST(NamedKernel, IsRuledOutByWhatItsNameSays) {
             "");
 }
 
+TEST(WhyItCannot, HoldsPartialSumsAgainstTheWorkspace) {
+  Problem p = Gemm(256, 512, 8192);
+  const auto why = [&](const char* device, std::string_view name) {
+    return WhyItCannot(DeviceOf(device), p, ParseKernelName(name));
+  };
+  const std::string_view split =
+      "Cijk_Alik_Bljk_BBS_BH_UserArgs_MT128x128x64_MI16x16x1_SN_GSU4_ISA942_PGR2_WG32_8_1";
+  const std::string_view whole =
+      "Cijk_Alik_Bljk_BBS_BH_UserArgs_MT128x128x64_MI16x16x1_SN_GSU1_ISA942_PGR2_WG32_8_1";
+  const std::string_view nvjet = "nvjet_tst_64x64_64x13_2x1_v_bz_splitK_TNT";
+  for (const std::string_view name : {split, whole}) EXPECT_EQ(why("mi300x", name), "");
+  EXPECT_EQ(why("h200", nvjet), "");
+  p.workspace = Bytes{4.0 * 256 * 512 * 4};
+  EXPECT_EQ(why("mi300x", split), "");
+  p.workspace = Bytes{4.0 * 256 * 512 * 4 - 1};
+  EXPECT_THAT(why("mi300x", split), HasSubstr("its partial sums take 2.00 MiB; the workspace has"));
+  EXPECT_EQ(why("mi300x", whole), "");
+  // cuBLAS chooses the split of nvjet's splitK kernels at launch: among those that are granted.
+  EXPECT_EQ(why("h200", nvjet), "");
+  EXPECT_LE(PredictNamed(DeviceOf("h200"), p, ParseKernelName(nvjet)).split_k, 3);
+  p.workspace = Bytes{0};
+  EXPECT_THAT(why("h200", nvjet), HasSubstr("its partial sums take"));
+  EXPECT_EQ(why("mi300x", whole), "");
+}
+
 TEST(Rank, TellsTheUnableApartAndMarksTheUnknown) {
   const auto ranking =
       RankKernels(DeviceOf("h200"), Gemm(4096, 4096, 4096),

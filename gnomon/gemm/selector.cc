@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 
 namespace gnomon {
 namespace {
@@ -22,12 +23,13 @@ struct Key {
   Layout layout = Layout::kNT;
   DType dtype = DType::kFp32, dtype_out = DType::kFp32;
   Epilogue epilogue = Epilogue::kNone;
+  std::optional<Bytes> workspace;
   friend bool operator==(const Key&, const Key&) = default;
 };
 
 Key KeyOf(const Problem& p, std::uint64_t selector) {
-  return {p.m,   p.n,      p.k,      p.batch, p.lda,       p.ldb,
-          p.ldc, selector, p.layout, p.dtype, p.dtype_out, p.epilogue};
+  return {p.m,      p.n,      p.k,     p.batch,     p.lda,      p.ldb,      p.ldc,
+          selector, p.layout, p.dtype, p.dtype_out, p.epilogue, p.workspace};
 }
 
 // Multiply and fold, one field after the other: every field reaches every bit of the result.
@@ -46,6 +48,7 @@ size_t Hash(const Key& key) {
                           static_cast<int>(key.dtype_out), static_cast<int>(key.epilogue)})
     kinds = kinds << kByte | static_cast<std::uint64_t>(kind);
   add(kinds);
+  if (key.workspace) add(std::bit_cast<std::uint64_t>(key.workspace->value));
   return hash;
 }
 

@@ -67,7 +67,7 @@ TEST(Selector, TellsProblemsApartThatDifferInOneField) {
   const Family* families[] = {&family};
   const Selector selector(FixedCpu(), families);
   ASSERT_TRUE(selector.Select(Square(64)).ok());
-  std::vector<Problem> others(9, Square(64));
+  std::vector<Problem> others(11, Square(64));
   others[0].m = 65;
   others[1].n = 65;
   others[2].k = 65;
@@ -77,6 +77,8 @@ TEST(Selector, TellsProblemsApartThatDifferInOneField) {
   others[6].epilogue = Epilogue::kBias;
   others[7].lda = 65;
   others[8].ldc = 65;
+  others[9].workspace = Bytes{0};
+  others[10].workspace = Bytes{64};
   for (const Problem& p : others) {
     const int before = family.asked;
     ASSERT_TRUE(selector.Select(p).ok());

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "gnomon/base/text_table.h"
+#include "gnomon/report/gemm_report.h"
 
 namespace gnomon {
 namespace {
@@ -58,15 +59,6 @@ std::string WithLine(const RankedKernel& ranked) {
 std::string TimeText(const Prediction& prediction) {
   return fmt::format("predicted {} ± {}, bound by {}", Show(prediction.time),
                      Percent(prediction.relative_error), Name(prediction.bound));
-}
-
-Json ProblemJson(const Problem& problem) {
-  return {{"m", problem.m},
-          {"n", problem.n},
-          {"k", problem.k},
-          {"batch", problem.batch},
-          {"layout", Name(problem.layout)},
-          {"dtype", Name(problem.dtype)}};
 }
 
 }  // namespace
@@ -153,11 +145,8 @@ Json RankingJson(const Device& device, const Problem& problem, const Ranking& ra
                       {"family", FamilyOf(kernel.kernel.library)},
                       {"why", kernel.why}});
   }
-  return {{"device", device.id},
-          {"problem", ProblemJson(problem)},
-          {"kernels", kernels},
-          {"unable", unable},
-          {"close", ranking.close}};
+  return {{"device", device.id}, {"units", device.units}, {"problem", ProblemJson(problem)},
+          {"kernels", kernels},  {"unable", unable},      {"close", ranking.close}};
 }
 
 }  // namespace gnomon

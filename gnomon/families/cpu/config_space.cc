@@ -15,6 +15,10 @@
 
 #include "gnomon/families/cpu/config_space.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "gnomon/families/cpu/amx.h"
 #include "gnomon/families/cpu/dot.h"
 #include "gnomon/families/cpu/kernel.h"
@@ -139,7 +143,8 @@ class Enumerator {
         return threads > 1 && CeilDiv(p_.n, col_grain) >= threads;
       case Split::kK:
         return threads > 1 && p_.k >= kLeastDepth * threads &&
-               static_cast<double>(p_.m) * static_cast<double>(p_.n) <= kMostSums;
+               static_cast<double>(p_.m) * static_cast<double>(p_.n) <= kMostSums &&
+               p_.Grants(p_.PartialSums(threads) / static_cast<double>(p_.batch));
     }
     return false;
   }
@@ -294,7 +299,67 @@ class Enumerator {
   Few<std::int32_t, 16> threads_;
 };
 
+// "no register tile of 20 x 2 on 32 registers; nearest: 14x2". `most_rows(nr)`: largest mr.
+template <class MostRows>
+std::string NoBlock(std::string_view what, const GemmConfig& c, std::int32_t most_columns,
+                    MostRows most_rows) {
+  if (c.mr >= 1 && c.mr <= most_rows(c.nr)) return {};
+  const std::int32_t nr = std::clamp(c.nr, 1, most_columns);
+  return fmt::format("no {} of {}x{}; nearest: {}x{}", what, c.mr, c.nr,
+                     std::clamp(c.mr, 1, most_rows(nr)), nr);
+}
+
+std::string WhyNoAmx(const Machine& machine, const Problem& p, const GemmConfig& c) {
+  if (machine.amx_flops <= 0) return "no AMX tiles here; nearest kernel: tile";
+  if (p.dtype != DType::kBf16) return "AMX tiles multiply bf16 only; nearest kernel: tile";
+  const std::int32_t rows = std::clamp(c.mr, 1, kMaxAmxTiles),
+                     columns = std::clamp(c.nr, 1, kMaxAmxTiles);
+  if (!HasAmxBlock(c.mr, c.nr))
+    return HasAmxBlock(rows, columns)
+               ? fmt::format("no block of {}x{} AMX tiles; nearest: {}x{}", c.mr, c.nr, rows,
+                             columns)
+               : fmt::format("no block of {}x{} AMX tiles; nearest: 2x2", c.mr, c.nr);
+  if (!c.pack_b) return "AMX needs a packed B: pb1";
+  if (!c.pack_a && (p.a_transposed() || p.k % kAmxDepth != 0))
+    return fmt::format("AMX needs a packed A where A is transposed or K no multiple of {}: pa1",
+                       kAmxDepth);
+  return {};
+}
+
 }  // namespace
+
+std::string WhyNot(const Machine& machine, const Problem& p, const GemmConfig& c) {
+  const auto registers = static_cast<std::int32_t>(machine.registers);
+  const bool bf16 = p.dtype == DType::kBf16;
+  switch (c.kernel) {
+    case Kernel::kTile: {
+      const auto most = [&](std::int32_t nr) { return MaxTileRows(nr, registers); };
+      std::int32_t widest = kMaxTileVectors;
+      while (widest > 1 && most(widest) < 1) --widest;
+      std::string why = NoBlock("register tile", c, widest, most);
+      if (!why.empty()) return why;
+      if (p.b_transposed() && !c.pack_b) return "a transposed B must be packed: pb1";
+      if (bf16 && !(c.pack_a && c.pack_b)) return "bf16 is widened while packing: pa1.pb1";
+      return {};
+    }
+    case Kernel::kDot: {
+      const auto most = [&](std::int32_t nr) { return MaxDotRows(nr, registers); };
+      std::int32_t widest = kMaxDotColumns;
+      while (widest > 1 && most(widest) < 1) --widest;
+      std::string why = NoBlock("block of dot products", c, widest, most);
+      if (!why.empty()) return why;
+      const bool a_along = !p.a_transposed() || (p.m == 1 && p.LeadingA() == 1);
+      const bool b_along = p.b_transposed() || (p.n == 1 && p.LeadingB() == 1);
+      if (!a_along || !b_along)
+        return "dot products need both operands contiguous in K (layout nt); nearest kernel: tile";
+      if (c.pack_a || c.pack_b) return "dot products pack nothing: pa0.pb0";
+      return {};
+    }
+    case Kernel::kAmx:
+      return WhyNoAmx(machine, p, c);
+  }
+  return {};
+}
 
 void EnumerateConfigs(const Machine& machine, const Problem& problem, int units,
                       std::vector<Config>& configs) {

@@ -144,6 +144,17 @@ class CpuFamily : public Family {
   Prediction Predict(const Device& device, const Problem& problem,
                      const Config& config) const override;
 
+  std::string Refusal(const Device& device, const Problem& problem,
+                      const Config& config) const override {
+    const Status status = CheckDevice(device, problem);
+    if (!status.ok()) return status.error().message;
+    const GemmConfig c = FromConfig(config);
+    if (c.threads > device.units)
+      return fmt::format("{} threads on {} cores; nearest: t{}", c.threads, device.units,
+                         device.units);
+    return cpu::WhyNot(MachineOf(device), problem, c);
+  }
+
   std::string Print(const Config& config) const override {
     const GemmConfig c = FromConfig(config);
     return fmt::format("{}.{}x{}.kc{}.mc{}.nc{}.pa{:d}.pb{:d}.ln{:d}.s{}.t{}",

@@ -206,7 +206,10 @@ Status RunGemm(const Problem& problem, const GemmConfig& config, const void* a, 
   GNOMON_TRY(CheckConfig(problem, config));
   if (a == nullptr || b == nullptr || c == nullptr)
     return BadInput("an operand is null", "RunGemm");
-  if (problem.epilogue != Epilogue::kNone && bias == nullptr)
+  if (problem.epilogue != Epilogue::kNone && problem.epilogue != Epilogue::kBias &&
+      problem.epilogue != Epilogue::kBiasRelu)
+    return BadInput("the CPU kernels have the epilogues none, bias, and bias with ReLU", "RunGemm");
+  if (HasBias(problem.epilogue) && bias == nullptr)
     return BadInput("the epilogue needs a bias, which is null", "RunGemm");
   const Job job{problem, config, a, b, c, problem.epilogue == Epilogue::kNone ? nullptr : bias};
   const bool share_batch = SharesBatch(problem.batch, config.threads);

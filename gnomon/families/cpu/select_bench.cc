@@ -1,10 +1,10 @@
-// How long `select` takes, cold: nothing is kept between calls. Shapes of recommendation models.
+// How long `select` takes, cold: nothing is kept between calls. Shapes of recommendation models,
+// and of every size.
 
-#include <benchmark/benchmark.h>
+#include "gnomon/gemm/select_bench.h"
 
 #include "gnomon/families/cpu/cpu_gemm.h"
 #include "gnomon/gemm/fixed_devices.h"
-#include "gnomon/gemm/selector.h"
 
 namespace gnomon {
 namespace {
@@ -19,14 +19,19 @@ constexpr NamedShape kShapes[] = {
     {"top0.wgrad", 512, 367, 4096, Layout::kTN}, {"over4.fwd", 2048, 1, 256, Layout::kNT},
     {"bottom3.fwd", 128, 16, 64, Layout::kNT},   {"cross_v.wgrad", 512, 3456, 8192, Layout::kTN}};
 
+Problem Named(const NamedShape& shape) {
+  Problem p;
+  p.m = shape.m;
+  p.n = shape.n;
+  p.k = shape.k;
+  p.layout = shape.layout;
+  return p;
+}
+
 void BM_Select(benchmark::State& state) {
   const NamedShape& shape = kShapes[state.range(0)];
   const Device device = FixedCpu();
-  Problem problem;
-  problem.m = shape.m;
-  problem.n = shape.n;
-  problem.k = shape.k;
-  problem.layout = shape.layout;
+  const Problem problem = Named(shape);
   const Family* family = &cpu::GemmFamily();
   std::vector<Config> configs;
   if (!family->Enumerate(device, problem, 0, configs).ok()) state.SkipWithError("cannot enumerate");
@@ -44,25 +49,19 @@ void BM_Select(benchmark::State& state) {
 BENCHMARK(BM_Select)->DenseRange(0, std::size(kShapes) - 1)->Unit(benchmark::kMicrosecond);
 
 // The same through a selector, which looks the device up once and keeps its memory.
-void BM_SelectorCold(benchmark::State& state) {
+void BM_ColdShape(benchmark::State& state) {
   const NamedShape& shape = kShapes[state.range(0)];
-  Problem problem;
-  problem.m = shape.m;
-  problem.n = shape.n;
-  problem.k = shape.k;
-  problem.layout = shape.layout;
-  const Family* family = &cpu::GemmFamily();
-  const Selector selector(FixedCpu(), std::span(&family, 1));
-  const auto expected = Select(FixedCpu(), problem, std::span(&family, 1));
-  if (!(selector.SelectCold(problem)->config == expected->front().config))
-    state.SkipWithError("another pick than Select's");
-  for (auto _ : state) {
-    auto pick = selector.SelectCold(problem);
-    benchmark::DoNotOptimize(pick);
-  }
+  TimeColdSelect(state, FixedCpu(), cpu::GemmFamily(), {Named(shape)});
   state.SetLabel(shape.name);
 }
-BENCHMARK(BM_SelectorCold)->DenseRange(0, std::size(kShapes) - 1)->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_ColdShape)->DenseRange(0, std::size(kShapes) - 1)->Unit(benchmark::kMicrosecond);
+
+void BM_ColdSelect(benchmark::State& state) {
+  const DType dtype = state.range(0) == 0 ? DType::kFp32 : DType::kBf16;
+  TimeColdSelect(state, FixedCpu(), cpu::GemmFamily(), SelectBenchProblems({.dtype = dtype}));
+  state.SetLabel(std::string(Name(dtype)));
+}
+BENCHMARK(BM_ColdSelect)->DenseRange(0, 1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace gnomon

@@ -175,13 +175,12 @@ bool RowsAligned(std::string_view arch, const Problem& problem) {
          RowAlignment(problem.LeadingB(), problem.dtype) % width == 0;
 }
 
-CdnaLimits::CdnaLimits(const Device& device, const Problem& problem, int wanted_units,
-                       Bytes workspace_bytes)
+CdnaLimits::CdnaLimits(const Device& device, const Problem& problem, int wanted_units)
     : arch(device.arch),
       instructions(InstructionsOf(device.arch, problem.dtype)),
       units(wanted_units > 0 ? wanted_units : device.units),
       lds(device.shared_memory.value),
-      workspace(workspace_bytes.value),
+      workspace(problem.workspace.value_or(kUsualWorkspace).value),
       size(SizeOf(problem.dtype)),
       size_out(SizeOf(problem.dtype_out)),
       accumulator(AccumulatorBytes(problem.dtype)),
@@ -247,10 +246,9 @@ Obstacle FindObstacle(const CdnaLimits& limits, const CdnaConfig& c) {
   return kNone;
 }
 
-std::string WhyNot(const Device& device, const Problem& problem, const CdnaConfig& c,
-                   Bytes workspace) {
+std::string WhyNot(const Device& device, const Problem& problem, const CdnaConfig& c) {
   constexpr double kMega = 1e6;
-  const CdnaLimits limits(device, problem, 0, workspace);
+  const CdnaLimits limits(device, problem);
   const Obstacle obstacle = FindObstacle(limits, c);
   const CdnaNeeds needs = NeedsOf(limits, c);
   switch (obstacle) {
@@ -290,7 +288,7 @@ std::string WhyNot(const Device& device, const Problem& problem, const CdnaConfi
       return fmt::format("{:.3g} work-items; a launch has at most 2^32", needs.work_items);
     case Obstacle::kWorkspace:
       return fmt::format("{:.3g} MB of partial sums; the workspace has {:.3g}",
-                         needs.workspace.value / kMega, workspace.value / kMega);
+                         needs.workspace.value / kMega, limits.workspace / kMega);
   }
   return {};
 }

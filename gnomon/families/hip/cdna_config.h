@@ -64,8 +64,7 @@ bool RowsAligned(std::string_view arch, const Problem& problem);
 
 /// What a problem allows on a device, worked out once for many configs.
 struct CdnaLimits {
-  CdnaLimits(const Device& device, const Problem& problem, int units = 0,
-             Bytes workspace_bytes = kUsualWorkspace);
+  CdnaLimits(const Device& device, const Problem& problem, int units = 0);
 
   std::string_view arch;
   std::span<const MatrixInstruction> instructions;
@@ -98,8 +97,7 @@ enum class Obstacle {
 Obstacle FindObstacle(const CdnaLimits& limits, const CdnaConfig& config);
 
 /// The same in words; empty: it can run.
-std::string WhyNot(const Device& device, const Problem& problem, const CdnaConfig& config,
-                   Bytes workspace = kUsualWorkspace);
+std::string WhyNot(const Device& device, const Problem& problem, const CdnaConfig& config);
 
 CdnaKernel KernelOf(const CdnaConfig& config);
 

@@ -152,6 +152,12 @@ class Cdna : public Family {
                   FromConfig(config), 0);
   }
 
+  std::string Refusal(const Device& device, const Problem& problem,
+                      const Config& config) const override {
+    const Status status = CheckDevice(device, problem);
+    return status.ok() ? hip::WhyNot(device, problem, FromConfig(config)) : status.error().message;
+  }
+
   Prediction Predict(const Device& device, const Problem& problem,
                      const Config& config) const override {
     const CdnaMachine machine = MachineOf(device, problem);

@@ -9,6 +9,7 @@
 
 #include "gnomon/families/hip/cdna_config.h"
 #include "gnomon/gemm/select.h"
+#include "gnomon/gemm/test_problems.h"
 
 namespace gnomon::hip {
 namespace {
@@ -19,18 +20,6 @@ const Device& Get(const std::string& id) {
   static std::map<std::string, Device> devices;
   if (!devices.contains(id)) devices[id] = FindDevice(id).value();
   return devices[id];
-}
-
-Problem Gemm(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype = DType::kBf16,
-             Layout layout = Layout::kNT) {
-  Problem p;
-  p.m = m;
-  p.n = n;
-  p.k = k;
-  p.dtype = dtype;
-  p.dtype_out = SizeOf(dtype) <= 1 ? DType::kBf16 : dtype;
-  p.layout = layout;
-  return p;
 }
 
 Pick Best(const Device& device, const Problem& problem, int units = 0) {

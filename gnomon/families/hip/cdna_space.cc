@@ -100,8 +100,7 @@ CdnaKind KindOf(std::string_view arch, const Problem& problem) {
   return {problem.dtype, problem.dtype_out, RowsAligned(arch, problem)};
 }
 
-Result<CdnaSpace> MakeSpace(const Device& device, const CdnaKind& kind, int units,
-                            Bytes workspace) {
+Result<CdnaSpace> MakeSpace(const Device& device, const CdnaKind& kind, int units) {
   CdnaSpace space;
   GNOMON_ASSIGN(space.machine, CdnaMachineOf(device, kind.dtype, units));
   Problem any;  // of the kind; larger than any tile is deep
@@ -109,10 +108,9 @@ Result<CdnaSpace> MakeSpace(const Device& device, const CdnaKind& kind, int unit
   any.k = std::int64_t{1} << 20;
   any.dtype = kind.dtype;
   any.dtype_out = kind.dtype_out;
-  CdnaLimits limits(device, any, units, workspace);
+  CdnaLimits limits(device, any, units);
   limits.rows_aligned = kind.rows_aligned;
   space.traits = &TraitsOf(device.arch, kind.dtype);
-  space.workspace = workspace.value;
   space.accumulator = limits.accumulator;
   if (limits.instructions.empty())
     return BadInput(
@@ -137,6 +135,7 @@ void EnumerateCdna(const CdnaSpace& space, const Problem& problem, const CdnaOpe
   const double elements = operands.m * operands.n * operands.batch;
   const double middle_waves = elements / kMiddleArea / machine.units;
   const bool outgrows_cache = OutgrowsCache(machine, operands);
+  const double workspace = problem.workspace.value_or(kUsualWorkspace).value;
   for (size_t i = 0; i < space.tiles.size(); ++i) {
     const CdnaTile& tile = space.tiles[i];
     const std::int32_t m = tile.kernel.tile_m, n = tile.kernel.tile_n;
@@ -163,14 +162,13 @@ void EnumerateCdna(const CdnaSpace& space, const Problem& problem, const CdnaOpe
       const double whole = std::ceil(task.waves);
       launch.stream_k = true;
       if ((whole - task.waves > kIdleWorthStreaming * whole || work_items >= kMostWorkItems) &&
-          space.accumulator * area * machine.units <= space.workspace)
+          space.accumulator * area * machine.units <= workspace)
         add(1);
       continue;
     }
     for (const std::int32_t split : kSplits) {
       if (task.waves * split > kMostWaves || task.steps < kLeastSteps * split ||
-          space.accumulator * split * elements > space.workspace ||
-          work_items * split >= kMostWorkItems)
+          space.accumulator * split * elements > workspace || work_items * split >= kMostWorkItems)
         break;
       launch.split_k = split;
       add(task.waves * split);

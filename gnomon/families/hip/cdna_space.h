@@ -21,14 +21,13 @@ CdnaKind KindOf(std::string_view arch, const Problem& problem);
 struct CdnaSpace {
   CdnaMachine machine;
   const KernelFamilyTraits* traits = nullptr;
-  double workspace = 0, accumulator = 0;  ///< bytes: of the device, of a partial sum
-  std::vector<CdnaConfig> configs;        ///< only what fits a unit; unsplit
-  std::vector<CdnaTile> tiles;            ///< of the configs, by position
+  double accumulator = 0;           ///< bytes of a partial sum
+  std::vector<CdnaConfig> configs;  ///< only what fits a unit; unsplit
+  std::vector<CdnaTile> tiles;      ///< of the configs, by position
 };
 
 /// Error: no AMD GPU, or no matrix instruction for the dtype.
-Result<CdnaSpace> MakeSpace(const Device& device, const CdnaKind& kind, int units,
-                            Bytes workspace = kUsualWorkspace);
+Result<CdnaSpace> MakeSpace(const Device& device, const CdnaKind& kind, int units);
 
 /// Fills `ways` with those worth pricing, every one of which passes WhyNot. At least one unless no
 /// kernel can do the problem.

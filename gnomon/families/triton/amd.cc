@@ -121,7 +121,8 @@ Result<const AmdSpace*> AmdSpaceOf(const Device& device, DType dtype, int units)
   return &kept.back()->space;
 }
 
-void EnumerateAmd(const AmdSpace& space, const CdnaOperands& operands, CdnaWays& ways) {
+void EnumerateAmd(const AmdSpace& space, const Problem& problem, const CdnaOperands& operands,
+                  CdnaWays& ways) {
   ways.Clear(space.tiles.size(), kSplits.size());
   for (size_t i = 0; i < space.tiles.size(); ++i) {
     const CdnaTile& tile = space.tiles[i];
@@ -137,7 +138,9 @@ void EnumerateAmd(const AmdSpace& space, const CdnaOperands& operands, CdnaWays&
     launch.mapping = tile.kernel.mapping;
     ways.tasks.push_back(task);
     for (const std::int32_t split : kSplits) {
-      if (split > 1 && (task.tiles * split > kMostParts || task.steps < 2 * split)) break;
+      if (split > 1 && (task.tiles * split > kMostParts || task.steps < 2 * split ||
+                        !problem.Grants(problem.PartialSums(split))))
+        break;
       if (work_items * split > kMostWorkItems) break;
       launch.split_k = split;
       ways.launches.push_back(launch);
@@ -155,7 +158,7 @@ void PriceAmd(const AmdSpace& space, const Problem& problem, std::vector<Config>
               std::vector<double>& seconds) {
   const CdnaOperands operands = CdnaOperandsOf(problem);
   CdnaWays& ways = Scratch();
-  EnumerateAmd(space, operands, ways);
+  EnumerateAmd(space, problem, operands, ways);
   for (const CdnaLaunch& launch : ways.launches) {
     configs.push_back(ToConfig(ConfigOf(space, launch)));
     seconds.push_back(PriceCdna(space.machine, space.traits, operands, space.tiles, ways, launch));
@@ -166,7 +169,7 @@ size_t FastestAmd(const AmdSpace& space, const Problem& problem, std::span<Timed
                   size_t* priced) {
   const CdnaOperands operands = CdnaOperandsOf(problem);
   CdnaWays& ways = Scratch();
-  EnumerateAmd(space, operands, ways);
+  EnumerateAmd(space, problem, operands, ways);
   const size_t found =
       FastestCdna(space.machine, space.traits, operands, space.tiles, ways, fastest, priced);
   for (size_t i = 0; i < found; ++i)
@@ -181,7 +184,8 @@ Result<CdnaTime> PriceOneAmd(const Device& device, const AmdSpace& space, const 
   const CdnaBlock block = CdnaBlockOf(space.machine, space.traits, kernel);
   const CdnaTask task = CdnaTaskOf(space.machine, space.traits, operands, kernel, block);
   if (block.occupancy < 1 || !CompilerTakes(device.arch, config, SizeOf(problem.dtype)) ||
-      task.tiles * config.split_k * config.warps * kLanes > kMostWorkItems)
+      task.tiles * config.split_k * config.warps * kLanes > kMostWorkItems ||
+      (config.split_k > 1 && !problem.Grants(problem.PartialSums(config.split_k))))
     return BadInput(fmt::format("{} cannot be launched on {}", Text(config), device.id), "config");
   return PriceCdna(space.machine, space.traits, operands, kernel, block, task);
 }

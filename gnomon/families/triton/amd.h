@@ -25,7 +25,8 @@ Result<AmdSpace> MakeAmdSpace(const Device& device, DType dtype, int units);
 Result<const AmdSpace*> AmdSpaceOf(const Device& device, DType dtype, int units);
 
 /// Fills `ways` with every config of a problem.
-void EnumerateAmd(const AmdSpace& space, const CdnaOperands& operands, CdnaWays& ways);
+void EnumerateAmd(const AmdSpace& space, const Problem& problem, const CdnaOperands& operands,
+                  CdnaWays& ways);
 TritonConfig ConfigOf(const AmdSpace& space, const CdnaLaunch& launch);
 
 /// Appends every config that can run and its time.

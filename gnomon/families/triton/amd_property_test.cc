@@ -5,115 +5,29 @@
 
 #include "gnomon/base/fit_split.h"
 #include "gnomon/families/triton/amd.h"
-#include "gnomon/gemm/breakpoints.h"
 #include "gnomon/gemm/cdna_properties.h"
-#include "gnomon/gemm/count_allocations.h"
 #include "gnomon/gemm/select.h"
+#include "gnomon/gemm/test_problems.h"
+
+namespace gnomon {
+INSTANTIATE_TEST_SUITE_P(Triton, PicksOnAmd, OnCdnaCards(triton::GemmFamily()));
+}  // namespace gnomon
 
 namespace gnomon::triton {
 namespace {
 
-class TritonOnAmd : public testing::TestWithParam<const char*> {
+class TritonOnAmd : public testing::TestWithParam<FamilyOnCard> {
  protected:
-  Device card_ = FindDevice(GetParam()).value();
-  static constexpr double kMore = 1.3;
+  const Device card_ = FindDevice(GetParam().card).value();
 };
-INSTANTIATE_TEST_SUITE_P(Cards, TritonOnAmd, testing::ValuesIn(kCdnaCards));
-
-TEST_P(TritonOnAmd, AreNeverSlowerWithMoreBandwidth) {
-  for (const MemoryLevel& level : card_.memory) {
-    const Violations found = SlowerWith(GemmFamily(), card_, [&](Device& d) {
-      for (MemoryLevel& other : d.memory)
-        if (other.name == level.name)
-          for (BytesPerSecond* rate : {&other.bandwidth, &other.peak_bandwidth})
-            rate->value *= kMore;
-    });
-    EXPECT_EQ(found.count, 0) << level.name << ": " << found.Text();
-  }
-}
-
-TEST_P(TritonOnAmd, AreNeverSlowerWithMoreCache) {
-  const Violations found = SlowerWith(GemmFamily(), card_, [](Device& d) {
-    for (MemoryLevel& level : d.memory) level.capacity.value *= kMore;
-  });
-  EXPECT_EQ(found.count, 0) << found.Text();
-}
-
-TEST_P(TritonOnAmd, AreNeverSlowerWithMoreUnits) {
-  Violations found = SlowerWith(GemmFamily(), card_, [](Device& d) { d.units *= 2; });
-  EXPECT_EQ(found.count, 0) << "twice: " << found.Text();
-  found = SlowerWith(GemmFamily(), card_, [](Device& d) { d.units += d.dies; });
-  EXPECT_EQ(found.count, 0) << "one a die: " << found.Text();
-}
-
-TEST_P(TritonOnAmd, AreNeverSlowerWithAHigherClock) {
-  const Violations found = SlowerWith(GemmFamily(), card_, [](Device& d) {
-    for (Hertz* clock : {&d.sustained_clock, &d.boost_clock, &d.max_clock}) clock->value *= kMore;
-  });
-  EXPECT_EQ(found.count, 0) << found.Text();
-}
-
-TEST_P(TritonOnAmd, AreNeverFasterWithTwiceTheRows) {
-  const Violations found = FasterWithTwiceTheRows(GemmFamily(), card_);
-  EXPECT_GT(found.tried, kCdnaProblems / 2);
-  EXPECT_EQ(found.count, 0) << found.Text();
-}
-
-TEST_P(TritonOnAmd, AreTheFastestOfAll) { ExpectTheFastestOfAll(GemmFamily(), card_); }
-
-TEST_P(TritonOnAmd, AllocateNothingOnceTheKindIsKnown) {
-  const std::array<const Family*, 1> families = {&GemmFamily()};
-  const Selector selector(card_, families);
-  std::mt19937 random(9);
-  std::vector<Problem> problems;
-  for (int i = 0; i < kCdnaProblems; ++i) {
-    problems.push_back(RandomCdnaProblem(random, i));
-    if (problems.back().grouped()) problems.pop_back();  // the cache does not hold lists
-  }
-  const auto run = [&](bool cold) {
-    for (const Problem& p : problems)
-      ASSERT_TRUE((cold ? selector.SelectCold(p) : selector.Select(p)).ok());
-  };
-  for (const bool cold : {true, false}) {
-    run(cold);
-    const long before = AllocationsOfThisThread();
-    run(cold);
-    EXPECT_EQ(AllocationsOfThisThread(), before);
-  }
-  EXPECT_GT(AllocationsOfThisThread(), 0);  // the count counts
-}
-
-TEST_P(TritonOnAmd, AreWithinTheToleranceAtEveryMOfARange) {
-  const std::array<const Family*, 1> families = {&GemmFamily()};
-  const Selector selector(card_, families);
-  constexpr int kMostLog2 = 24;
-  std::mt19937 random(10);
-  for (const Layout layout : {Layout::kNT, Layout::kTN}) {
-    Problem p;
-    p.m = 1;
-    p.n = 1024;
-    p.k = 512;
-    p.layout = layout;
-    p.dtype = p.dtype_out = DType::kBf16;
-    const auto points = SelectRange(selector, p, 1, 1 << kMostLog2);
-    ASSERT_TRUE(points.ok()) << points.error().Text();
-    EXPECT_LT(points->size(), 1000u);
-    for (int i = 0; i < 1000; ++i) {
-      p.m = static_cast<std::int64_t>(
-          std::exp2(static_cast<double>(random()) / 4294967296.0 * kMostLog2));
-      EXPECT_LE(selector.TimeOf(p, points->Lookup(p.m)).value,
-                selector.SelectCold(p)->predicted.value * (1 + kNearTie) * (1 + 1e-12))
-          << p.m;
-    }
-  }
-}
+INSTANTIATE_TEST_SUITE_P(Cards, TritonOnAmd, OnCdnaCards(GemmFamily()));
 
 TEST_P(TritonOnAmd, CanBeLaunched) {
   std::mt19937 random(8);
   const std::array<const Family*, 1> families = {&GemmFamily()};
   const Selector selector(card_, families);
   for (int i = 0; i < kCdnaProblems; ++i) {
-    Problem p = RandomCdnaProblem(random, i);
+    Problem p = RandomProblem(random, i);
     if (i % 10 == 0 && !p.grouped()) {
       p.m = std::int64_t{1} << 27;
       p.n = std::min<std::int64_t>(p.n, 1024);
@@ -137,16 +51,6 @@ TEST_P(TritonOnAmd, CanBeLaunched) {
   }
 }
 
-Problem Gemm(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype = DType::kFp16) {
-  Problem p;
-  p.m = m;
-  p.n = n;
-  p.k = k;
-  p.dtype = dtype;
-  p.dtype_out = SizeOf(dtype) < 2 ? DType::kBf16 : dtype;
-  return p;
-}
-
 double Us(const Device& card, const Problem& p) {
   const std::array<const Family*, 1> families = {&GemmFamily()};
   return InMicroseconds(Select(card, p, families)->front().predicted);
@@ -164,7 +68,8 @@ TEST(TritonOnMi350x, IsNearItsTimings) {
                            Timed{3072, 8192, 3072, 229.29}, Timed{3072, 9216, 3072, 239.4},
                            Timed{3072, 15360, 4096, 503.38}}) {
     ASSERT_FALSE(IsFitRow(fmt::format("{},{},{}", row.m, row.n, row.k)));
-    EXPECT_NEAR(Us(FindDevice("mi350x").value(), Gemm(row.m, row.n, row.k)) / row.us, 1, 0.15)
+    EXPECT_NEAR(Us(FindDevice("mi350x").value(), Gemm(row.m, row.n, row.k, DType::kFp16)) / row.us,
+                1, 0.15)
         << row.m << "x" << row.n << "x" << row.k;
   }
 }
@@ -184,7 +89,7 @@ TEST(TritonOnAmdDevices, SayHowFarTheyCanBeOff) {
 
 TEST(TritonOnAmdDevices, HaveTermsThatAddUpToTheTime) {
   const Device card = FindDevice("mi300x").value();
-  const Problem p = Gemm(1000, 512, 8191);
+  const Problem p = Gemm(1000, 512, 8191, DType::kFp16);
   for (const char* text : {"128x128x32.w8.s2.k1.i32", "64x64x64.w4.s2.k8.i32"}) {
     const Config config = GemmFamily().Parse(text).value();
     const Prediction prediction = GemmFamily().Predict(card, p, config);
@@ -202,8 +107,11 @@ TEST(TritonOnAmdDevices, NeverPickWhatHasNoPlace) {
   const Config large = GemmFamily().Parse("256x256x128.w8.s2.k1.i32").value();
   for (const char* id : {"mi300x", "mi350x"}) {
     const Device card = FindDevice(id).value();
-    EXPECT_GT(GemmFamily().PredictTime(card, Gemm(4096, 4096, 4096), large).value, 1e20);
-    EXPECT_GT(GemmFamily().Ready(card, 0)->TimeOf(Gemm(4096, 4096, 4096), large).value, 1e20);
+    EXPECT_GT(GemmFamily().PredictTime(card, Gemm(4096, 4096, 4096, DType::kFp16), large).value,
+              1e20);
+    EXPECT_GT(
+        GemmFamily().Ready(card, 0)->TimeOf(Gemm(4096, 4096, 4096, DType::kFp16), large).value,
+        1e20);
   }
   // pytorch issue 166442.
   const Config crashes = GemmFamily().Parse("16x64x128.w4.s2.k1.i16").value();
@@ -218,13 +126,13 @@ TEST(TritonOnAmdDevices, NeverPickWhatHasNoPlace) {
 
 TEST(TritonOnAmdDevices, TakeGroupsAsTilesOfTheirOwn) {
   const Device card = FindDevice("mi300x").value();
-  const Problem one = Gemm(8192, 4096, 1024);
+  const Problem one = Gemm(8192, 4096, 1024, DType::kFp16);
   Problem groups = one;
   groups.group_m = {0, 8192, 0};
   EXPECT_EQ(Us(card, groups), Us(card, one));
   groups.group_m.assign(64, 128);
   EXPECT_GT(Us(card, groups), Us(card, one));
-  Problem batch = Gemm(128, 4096, 1024);
+  Problem batch = Gemm(128, 4096, 1024, DType::kFp16);
   batch.batch = 64;
   EXPECT_DOUBLE_EQ(Us(card, groups), Us(card, batch));
 }

@@ -4,32 +4,23 @@
 #include <gtest/gtest.h>
 
 #include "gnomon/base/csv.h"
+#include "gnomon/gemm/test_problems.h"
 
 namespace gnomon::triton {
 namespace {
-
-Problem Gemm(std::int64_t m, std::int64_t n, std::int64_t k, Layout layout) {
-  Problem p;
-  p.m = m;
-  p.n = n;
-  p.k = k;
-  p.layout = layout;
-  p.dtype = p.dtype_out = DType::kBf16;
-  return p;
-}
 
 Device Card(const std::string& id) {
   return ReadDevice(GNOMON_SOURCE_DIR "/devices/" + id + ".toml").value();
 }
 
 TEST(Specialisation, AsksForMultiplesOfSixteen) {
-  EXPECT_EQ(SpecialisationOf(Gemm(64, 64, 64, Layout::kNT)), Specialisation());
-  EXPECT_FALSE(SpecialisationOf(Gemm(64, 64, 72, Layout::kNT)).wide_a);
-  EXPECT_FALSE(SpecialisationOf(Gemm(64, 64, 72, Layout::kNT)).wide_b);
-  EXPECT_TRUE(SpecialisationOf(Gemm(65, 64, 64, Layout::kNT)).wide_a);
-  EXPECT_FALSE(SpecialisationOf(Gemm(65, 64, 64, Layout::kTN)).wide_a);
-  EXPECT_FALSE(SpecialisationOf(Gemm(64, 65, 64, Layout::kNT)).wide_c);
-  Problem padded = Gemm(64, 64, 64, Layout::kNT);
+  EXPECT_EQ(SpecialisationOf(Gemm(64, 64, 64, DType::kBf16, Layout::kNT)), Specialisation());
+  EXPECT_FALSE(SpecialisationOf(Gemm(64, 64, 72, DType::kBf16, Layout::kNT)).wide_a);
+  EXPECT_FALSE(SpecialisationOf(Gemm(64, 64, 72, DType::kBf16, Layout::kNT)).wide_b);
+  EXPECT_TRUE(SpecialisationOf(Gemm(65, 64, 64, DType::kBf16, Layout::kNT)).wide_a);
+  EXPECT_FALSE(SpecialisationOf(Gemm(65, 64, 64, DType::kBf16, Layout::kTN)).wide_a);
+  EXPECT_FALSE(SpecialisationOf(Gemm(64, 65, 64, DType::kBf16, Layout::kNT)).wide_c);
+  Problem padded = Gemm(64, 64, 64, DType::kBf16, Layout::kNT);
   padded.lda = 65;
   padded.ldc = 72;
   EXPECT_FALSE(SpecialisationOf(padded).wide_a);
@@ -38,9 +29,9 @@ TEST(Specialisation, AsksForMultiplesOfSixteen) {
 }
 
 TEST(Specialisation, ScattersNarrowRowsOfBAlongN) {
-  EXPECT_TRUE(SpecialisationOf(Gemm(64, 65, 64, Layout::kNN)).scattered_b);
-  EXPECT_FALSE(SpecialisationOf(Gemm(64, 65, 64, Layout::kNT)).scattered_b);
-  EXPECT_FALSE(SpecialisationOf(Gemm(64, 64, 64, Layout::kNN)).scattered_b);
+  EXPECT_TRUE(SpecialisationOf(Gemm(64, 65, 64, DType::kBf16, Layout::kNN)).scattered_b);
+  EXPECT_FALSE(SpecialisationOf(Gemm(64, 65, 64, DType::kBf16, Layout::kNT)).scattered_b);
+  EXPECT_FALSE(SpecialisationOf(Gemm(64, 64, 64, DType::kBf16, Layout::kNN)).scattered_b);
 }
 
 // 8,112 kernels as Triton 3.6 and ptxas built them.
@@ -73,7 +64,7 @@ class CompiledRows : public testing::Test {
       const auto number = [&](int at) { return table.Number(cells, at).value(); };
       const auto side = [&](int at) { return static_cast<std::int64_t>(number(at)); };
       const Specialisation spec =
-          SpecialisationOf(Gemm(side(m), side(n), side(k),
+          SpecialisationOf(Gemm(side(m), side(n), side(k), DType::kBf16,
                                 ParseLayout(cells.cells[static_cast<size_t>(layout)]).value()));
       const TritonConfig c = ParseConfig(cells.cells[static_cast<size_t>(config)]).value();
       Row row;

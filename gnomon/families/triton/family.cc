@@ -40,9 +40,10 @@ Status CheckDevice(const Device& device, const Problem& problem) {
   return CheckProblem(problem);
 }
 
-bool GridFits(const Problem& problem, const TritonConfig& config) {
-  return ProblemGrid(problem).tiles(Log2(config.block_m), Log2(config.block_n)) * config.split_k <=
-         kMostPrograms;
+bool CanLaunch(const Problem& problem, const TritonConfig& config) {
+  const ProblemGrid grid(problem);
+  return grid.tiles(Log2(config.block_m), Log2(config.block_n)) * config.split_k <= kMostPrograms &&
+         (config.split_k == 1 || config.split_k <= grid.most_parts());
 }
 
 constexpr Seconds kNever = {1e30};  // cannot be launched: no time is too long
@@ -63,7 +64,7 @@ class ReadyTriton : public ReadyFamily {
     const TritonConfig c = FromConfig(config);
     const TileKernel block = BlockOf(space.machine, device_.arch, SpecialisationOf(problem), c,
                                      SizeOf(problem.dtype), SizeOf(problem.dtype_out));
-    if (block.occupancy == 0 || !GridFits(problem, c)) return kNever;
+    if (block.occupancy == 0 || !CanLaunch(problem, c)) return kNever;
     return {PriceTiles(space.machine, space.traits, problem, block).total() / space.machine.hertz};
   }
 
@@ -170,7 +171,7 @@ class TritonFamily : public Family {
       return time.ok() ? Seconds{time->total} : kNever;
     }
     const auto priced = PriceOne(device, problem, config);
-    return priced.ok() && priced->block.occupancy > 0 && GridFits(problem, FromConfig(config))
+    return priced.ok() && priced->block.occupancy > 0 && CanLaunch(problem, FromConfig(config))
                ? Seconds{priced->time.total() / priced->machine.hertz}
                : kNever;
   }

@@ -8,6 +8,7 @@
 #include "gnomon/families/triton/space.h"
 #include "gnomon/gemm/selector.h"
 #include "gnomon/gemm/shapes.h"
+#include "gnomon/gemm/test_problems.h"
 
 namespace gnomon::triton {
 namespace {
@@ -18,15 +19,6 @@ const std::array<const Family*, 1> kFamilies = {&GemmFamily()};
 
 Device Card(const std::string& id) {
   return ReadDevice(GNOMON_SOURCE_DIR "/devices/" + id + ".toml").value();
-}
-
-Problem Gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
-  Problem p;
-  p.m = m;
-  p.n = n;
-  p.k = k;
-  p.dtype = p.dtype_out = DType::kBf16;
-  return p;
 }
 
 TEST(TritonFamily, EnumeratesEachConfigOnceWithItsPrice) {

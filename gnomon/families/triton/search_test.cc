@@ -4,35 +4,14 @@
 
 #include <random>
 
+#include "gnomon/gemm/test_problems.h"
+
 namespace gnomon::triton {
 namespace {
 
-// Sides of every size, as often odd as aligned; small and huge ones with their own weight.
-Problem RandomProblem(std::mt19937& random, int i) {
-  const auto side = [&](double most_log2) {
-    // Not std::uniform_real_distribution: its values differ between libraries.
-    const double share = static_cast<double>(random()) / 4294967296.0;
-    return static_cast<std::int64_t>(std::exp2(share * most_log2));
-  };
-  Problem p;
-  p.m = side(i % 7 == 0 ? 31 : 16);
-  p.n = side(14);
-  p.k = side(14);
-  if (i % 2 == 0)
-    for (std::int64_t* s : {&p.m, &p.n, &p.k}) *s = (*s + 15) / 16 * 16;
-  p.layout = static_cast<Layout>(i / 2 % 4);
-  p.dtype = p.dtype_out = i % 3 ? DType::kBf16 : DType::kFp16;
-  if (i % 9 == 0) p.dtype_out = DType::kFp32;
-  if (i % 5 == 0) p.batch = side(6);
-  if (i % 11 == 0) p.ldc = p.n + static_cast<std::int64_t>(random() % 40);
-  if (i % 13 == 0 && p.batch == 1) {
-    p.group_m.assign(1 + random() % 40, p.m);
-    for (std::int64_t& m : p.group_m) m = static_cast<std::int64_t>(random() % 3000);
-    p.group_m.front() += 1;
-    p.m = 0;
-    for (const std::int64_t m : p.group_m) p.m += m;
-  }
-  return p;
+// Small and huge sides with their own weight.
+Problem SearchProblem(std::mt19937& random, int i) {
+  return RandomProblem(random, i, i % 7 == 0 ? 31 : 16);
 }
 
 class Search : public testing::TestWithParam<const char*> {};
@@ -48,7 +27,7 @@ TEST_P(Search, FindsWhatPricingEveryConfigFinds) {
   constexpr size_t kTop = 3;
   double priced_in_full = 0, all = 0;
   for (int i = 0; i < kProblems; ++i) {
-    const Problem problem = RandomProblem(random, i);
+    const Problem problem = SearchProblem(random, i);
     configs.clear();
     seconds.clear();
     ASSERT_TRUE(GemmFamily().Price(card, problem, 0, configs, seconds).ok()) << problem.Text();
@@ -72,11 +51,43 @@ TEST_P(Search, FindsWhatPricingEveryConfigFinds) {
   EXPECT_LT(priced_in_full, 0.2 * all);  // else the bounds are of no use
 }
 
+TEST_P(Search, KeepsToTheWorkspace) {
+  const Device card =
+      ReadDevice(std::string(GNOMON_SOURCE_DIR "/devices/") + GetParam() + ".toml").value();
+  std::mt19937 random(6);
+  size_t left_out = 0;
+  for (int i = 0; i < 300; ++i) {
+    Problem p = SearchProblem(random, i);
+    std::vector<Config> all, granted;
+    std::vector<double> seconds;
+    ASSERT_TRUE(GemmFamily().Enumerate(card, p, 0, all).ok()) << p.Text();
+    p.workspace = Bytes{i % 10 == 0 ? 0 : std::exp2(static_cast<double>(random() % 27))};
+    ASSERT_TRUE(GemmFamily().Price(card, p, 0, granted, seconds).ok()) << p.Text();
+    std::vector<Config> fitting;
+    for (const Config& config : all) {
+      const TritonConfig c = FromConfig(config);
+      const bool fits = c.split_k == 1 || 4.0 * c.split_k * static_cast<double>(p.m) *
+                                                  static_cast<double>(p.n) *
+                                                  static_cast<double>(p.batch) <=
+                                              p.workspace->value;
+      EXPECT_EQ(GemmFamily().Refusal(card, p, config).empty(), fits) << Text(c);
+      if (fits) fitting.push_back(config);
+    }
+    ASSERT_EQ(granted, fitting) << p.Text() << " with " << p.workspace->value << " bytes";
+    left_out += all.size() - granted.size();
+    std::array<TimedConfig, 1> fastest;
+    ASSERT_EQ(GemmFamily().Fastest(card, p, 0, fastest).value(), 1u);
+    const auto least = std::min_element(seconds.begin(), seconds.end());
+    EXPECT_EQ(fastest[0].config, granted[static_cast<size_t>(least - seconds.begin())]) << p.Text();
+  }
+  EXPECT_GT(left_out, 100u);
+}
+
 TEST(SearchOfOnePlace, IsTheFirstOfMany) {
   const Device card = ReadDevice(GNOMON_SOURCE_DIR "/devices/h200.toml").value();
   std::mt19937 random(2);
   for (int i = 0; i < 200; ++i) {
-    const Problem problem = RandomProblem(random, i);
+    const Problem problem = SearchProblem(random, i);
     const Space& space = *SpaceOf(card, problem, 0).value();
     std::array<TimedConfig, 1> one;
     std::array<TimedConfig, 50> many;

@@ -128,6 +128,7 @@ Result<const Space*> SpaceOf(const Device& device, const Problem& problem, int u
 
 ProblemGrid::ProblemGrid(const Problem& problem) {
   batch_ = static_cast<double>(problem.batch);
+  if (problem.workspace) most_parts_ = *problem.workspace / problem.PartialSums(1);
   std::int64_t longest = problem.m;
   if (problem.grouped())
     longest = *std::max_element(problem.group_m.begin(), problem.group_m.end());

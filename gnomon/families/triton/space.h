@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <vector>
 
 #include "gnomon/families/triton/block.h"
@@ -73,6 +74,8 @@ class ProblemGrid {
     return rows_[log2_m] * columns_[log2_n] * batch_;
   }
   std::int64_t steps(size_t log2_k) const { return steps_[log2_k]; }
+  /// Parts of K whose partial sums the problem's workspace holds.
+  double most_parts() const { return most_parts_; }
   /// Blocks far larger than the problem only compute masked elements.
   bool Oversized(size_t log2_m, size_t log2_n) const {
     return log2_m > most_m_ || log2_n > most_n_;
@@ -82,7 +85,7 @@ class ProblemGrid {
   static constexpr size_t kSides = 11;  // 1 to 1024
   std::array<double, kSides> rows_{}, columns_{};
   std::array<std::int64_t, kSides> steps_{};
-  double batch_ = 1;
+  double batch_ = 1, most_parts_ = std::numeric_limits<double>::infinity();
   size_t most_m_ = 0, most_n_ = 0;
 };
 
@@ -105,7 +108,9 @@ void ForEachConfig(const Space& space, const ProblemGrid& grid, VisitTile tile,
     const double tiles = grid.tiles(t.log2_m, t.log2_n);
     if (tiles > kMostPrograms) continue;
     std::uint32_t last_split = 0;
-    while (last_split < kMostLog2Split && tiles * (2 << last_split) <= most_split) ++last_split;
+    while (last_split < kMostLog2Split && tiles * (2 << last_split) <= most_split &&
+           (2 << last_split) <= grid.most_parts())
+      ++last_split;
     tile(t, last_split);
     for (size_t i = t.begin; i < t.end; ++i) {
       const std::int64_t steps = grid.steps(space.outlines[i].log2_k);
