@@ -35,6 +35,7 @@ struct Block {
   TileKernel cluster;  ///< split_k 1; a cluster is the workgroup, cycles of the highest clock
   double fix_up = 0;   ///< stream-K: cycles of one more part, written, read and added
   double hidden_epilogue = 0;  ///< share of the epilogue that may lie under the next tile's k steps
+  bool epilogues_overlap = false;  ///< those of neighbouring tiles may lie under each other as well
 };
 /// Occupancy 0: it does not fit.
 Block BlockOf(const TileMachine& machine, Generation generation, const TileConfig& config,

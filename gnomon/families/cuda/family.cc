@@ -1,22 +1,17 @@
 // Families sm90 and sm100 as gemm/select.h sees them: candidates, prices, canonical strings.
 //
 // A cluster's cycles depend on the device and the dtypes alone and come ready from the space
-// (space.h); a call places them on the problem (price.h). A candidate whose least time is kHopeless
-// times the best so far is not priced: it is no rival.
+// (space.h); a call places them on the problem (price.h), of few configs (search.h). Made ready for
+// a device, the family also keeps its spaces.
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
-#include <span>
-
 #include "gnomon/families/cuda/cuda_gemm.h"
-#include "gnomon/families/cuda/space.h"
+#include "gnomon/families/cuda/search.h"
+#include "gnomon/gemm/kept_spaces.h"
 
 namespace gnomon::cuda {
 namespace {
-
-constexpr double kHopeless = 1.5;
 
 // Median |predicted / measured − 1| of the pick on held-out rows of the public bf16 timings, by
 // what bounds it (accuracy_test.cc); other elements, layouts and products were never held
@@ -47,6 +42,58 @@ double ErrorOf(Generation generation, const Problem& problem, Bound bound) {
   return errors.compute;
 }
 
+constexpr Seconds kNever = {1e30};  // cannot be launched: no time is too long
+
+// Calls `take(call, time, kernel)` for a config that can run on so many units.
+template <class Take>
+void WithPrice(const Device& device, Generation generation, int units, const Problem& problem,
+               const Config& config, Take take) {
+  const TileConfig c = FromConfig(config);
+  const auto machine = TileMachineOf(device, problem.dtype, units);
+  if (!machine.ok() || !WhyNot(device, generation, problem, c, units).empty()) return;
+  const Block block = BlockOf(*machine, generation, c, ElementBytesOf(problem));
+  const Machines machines = MachinesOf(*machine);
+  if (block.cluster.occupancy == 0 || machines.of_clusters[block.cluster_index].units < 1) return;
+  const Call call(device, machines, problem, generation);
+  const Candidate candidate{&block, GridOf(problem, block.cluster), c.split_k, c.group_m};
+  const TileKernel kernel = KernelOf(call, candidate);
+  take(call, PriceOf(call, candidate, kernel), kernel);
+}
+
+Seconds TimeOn(const Device& device, Generation generation, int units, const Problem& problem,
+               const Config& config) {
+  Seconds seconds = kNever;
+  WithPrice(device, generation, units, problem, config,
+            [&](const Call& call, const TileTime& time, const TileKernel&) {
+              seconds = {time.total() / call.hertz};
+            });
+  return seconds;
+}
+
+class ReadyTma : public ReadyFamily {
+ public:
+  ReadyTma(Generation generation, const Device& device, int units)
+      : generation_(generation), device_(device), units_(units) {}
+
+  Result<size_t> Fastest(const Problem& problem, std::span<TimedConfig> fastest) const override {
+    GNOMON_TRY(CheckProblemFor(device_, generation_, problem));
+    const SpaceKind kind = {problem.dtype, problem.dtype_out};
+    GNOMON_ASSIGN(const Space* space,
+                  spaces_.Get(kind, [&] { return MakeSpace(device_, generation_, kind, units_); }));
+    return FastestOf(device_, generation_, *space, problem, fastest);
+  }
+
+  Seconds TimeOf(const Problem& problem, const Config& config) const override {
+    return TimeOn(device_, generation_, units_, problem, config);
+  }
+
+ private:
+  const Generation generation_;
+  const Device device_;
+  const int units_;
+  KeptSpaces<SpaceKind, Space> spaces_;
+};
+
 class TmaFamily : public Family {
  public:
   explicit TmaFamily(Generation generation) : generation_(generation) {}
@@ -63,54 +110,51 @@ class TmaFamily : public Family {
 
   Status Price(const Device& device, const Problem& problem, int units,
                std::vector<Config>& configs, std::vector<double>& seconds) const override {
-    const auto any = [] { return std::numeric_limits<double>::infinity(); };
-    return Visit(device, problem, units, any, [&](const Candidate& candidate, double time) {
+    GNOMON_ASSIGN(const Space* space, SpaceFor(device, problem, units));
+    std::vector<Candidate> candidates;
+    CandidatesFor(*space, problem, candidates);
+    const Call call(device, space->machines, problem, generation_);
+    for (Candidate& candidate : candidates) {
+      seconds.push_back(SecondsOf(*space, call, candidate));
       configs.push_back(ToConfig(candidate.config()));
-      seconds.push_back(time);
-    });
+    }
+    return Done{};
   }
 
   Result<size_t> Fastest(const Device& device, const Problem& problem, int units,
                          std::span<TimedConfig> fastest) const override {
-    size_t found = 0;
-    if (fastest.empty()) return found;
-    const auto worst = [&] {
-      return found < fastest.size() ? std::numeric_limits<double>::infinity()
-                                    : fastest[found - 1].time.value;
-    };
-    GNOMON_TRY(Visit(device, problem, units, worst, [&](const Candidate& candidate, double time) {
-      if (time >= worst()) return;
-      size_t at = found < fastest.size() ? found++ : found - 1;
-      for (; at > 0 && time < fastest[at - 1].time.value; --at) fastest[at] = fastest[at - 1];
-      fastest[at] = {ToConfig(candidate.config()), {time}};
-    }));
-    return found;
+    GNOMON_ASSIGN(const Space* space, SpaceFor(device, problem, units));
+    return FastestOf(device, generation_, *space, problem, fastest);
+  }
+
+  std::unique_ptr<ReadyFamily> Ready(const Device& device, int units) const override {
+    return std::make_unique<ReadyTma>(generation_, device, units);
   }
 
   Seconds PredictTime(const Device& device, const Problem& problem,
                       const Config& config) const override {
-    constexpr double kNever = 1e30;  // cannot be launched: no time is too long
-    double seconds = kNever;
-    WithPrice(device, problem, config,
-              [&](const Call& call, const TileTime& time, const TileKernel&) {
-                seconds = time.total() / call.hertz;
-              });
-    return {seconds};
+    return TimeOn(device, generation_, 0, problem, config);
   }
 
   Prediction Predict(const Device& device, const Problem& problem,
                      const Config& config) const override {
     Prediction out;
-    WithPrice(device, problem, config, [&](const Call& call, TileTime time, TileKernel kernel) {
-      // In words, a workgroup is a CTA and not a cluster.
-      const TileConfig c = FromConfig(config);
-      time.workgroups *= c.cluster_m * c.cluster_n;
-      kernel.tile_m = c.tile_m;
-      kernel.tile_n = c.tile_n;
-      out = ExplainTiles(call.machines.front(), time, kernel);
-      out.relative_error = ErrorOf(generation_, problem, out.bound);
-    });
+    WithPrice(device, generation_, 0, problem, config,
+              [&](const Call& call, TileTime time, TileKernel kernel) {
+                // In words, a workgroup is a CTA and not a cluster.
+                const TileConfig c = FromConfig(config);
+                time.workgroups *= c.cluster_m * c.cluster_n;
+                kernel.tile_m = c.tile_m;
+                kernel.tile_n = c.tile_n;
+                out = ExplainTiles(call.machines.front(), time, kernel);
+                out.relative_error = ErrorOf(generation_, problem, out.bound);
+              });
     return out;
+  }
+
+  std::string Refusal(const Device& device, const Problem& problem,
+                      const Config& config) const override {
+    return cuda::WhyNot(device, generation_, problem, FromConfig(config));
   }
 
   std::string Print(const Config& config) const override {
@@ -123,45 +167,9 @@ class TmaFamily : public Family {
   }
 
  private:
-  // Calls `take(call, time, kernel)` for a config that can run.
-  template <class Take>
-  void WithPrice(const Device& device, const Problem& problem, const Config& config,
-                 Take take) const {
-    const TileConfig c = FromConfig(config);
-    const auto machine = TileMachineOf(device, problem.dtype, 0);
-    if (!machine.ok() || !WhyNot(device, generation_, problem, c).empty()) return;
-    const Block block = BlockOf(*machine, generation_, c, ElementBytesOf(problem));
-    const Machines machines = MachinesOf(*machine);
-    if (block.cluster.occupancy == 0 || machines.of_clusters[block.cluster_index].units < 1) return;
-    const Call call(device, machines, problem, generation_);
-    const Candidate candidate{&block, ClustersOf(problem, block.cluster), c.split_k, c.group_m};
-    const TileKernel kernel = KernelOf(candidate, Place(call, candidate));
-    take(call, PriceOf(call, candidate, kernel), kernel);
-  }
-
-  // Calls `take(candidate, seconds)` for each that is no more than `limit()` and not hopeless. The
-  // least time leaves out what memory adds and so is a bound; kRounding: it is summed in another
-  // order.
-  template <class Limit, class Take>
-  Status Visit(const Device& device, const Problem& problem, int units, Limit limit,
-               Take take) const {
+  Result<const Space*> SpaceFor(const Device& device, const Problem& problem, int units) const {
     GNOMON_TRY(CheckProblemFor(device, generation_, problem));
-    GNOMON_ASSIGN(const Space* space, SpaceOf(device, generation_, problem, units));
-    thread_local std::vector<Candidate> candidates;
-    CandidatesFor(*space, problem, candidates);
-    const Call call(device, space->machines, problem, generation_);
-    constexpr double kRounding = 1 - 1e-9;
-    double best = std::numeric_limits<double>::infinity();
-    for (const Candidate& candidate : candidates) {
-      const Placed placed = Place(call, candidate);
-      const double least = placed.least * kRounding;
-      if (least > kHopeless * best || least > limit()) continue;
-      const double seconds =
-          PriceOf(call, candidate, KernelOf(candidate, placed)).total() / call.hertz;
-      best = std::min(best, seconds);
-      take(candidate, seconds);
-    }
-    return Done{};
+    return SpaceOf(device, generation_, problem, units);
   }
 
   const Generation generation_;

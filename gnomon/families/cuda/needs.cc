@@ -58,13 +58,13 @@ bool Hopper(Generation generation) { return generation == Generation::kSm90; }
 
 }  // namespace
 
-ElementBytes ElementBytesOf(const Problem& problem) {
+ElementBytes ElementBytesOf(DType dtype, DType dtype_out) {
   ElementBytes bytes;
-  const double size = SizeOf(problem.dtype);
-  bytes.stored = size + (IsMx(problem.dtype) ? 1.0 / static_cast<double>(kScaleBlock) : 0);
+  const double size = SizeOf(dtype);
+  bytes.stored = size + (IsMx(dtype) ? 1.0 / static_cast<double>(kScaleBlock) : 0);
   // TMA pads 6-bit elements to bytes.
-  bytes.staged = problem.dtype == DType::kMxFp6 ? SizeOf(DType::kMxFp8) : size;
-  bytes.out = SizeOf(problem.dtype_out);
+  bytes.staged = dtype == DType::kMxFp6 ? SizeOf(DType::kMxFp8) : size;
+  bytes.out = SizeOf(dtype_out);
   return bytes;
 }
 
@@ -142,21 +142,23 @@ Obstacle FindGridObstacle(const Problem& problem, const TileConfig& c, std::int3
   if (split_k > 1 && (problem.k + c.tile_k - 1) / c.tile_k < split_k) return kParts;
   // The tiles of a persistent grid are counted in 32 bits, too.
   if (clusters * c.cluster_m * c.cluster_n * split_k > kMostGrid) return kGrid;
-  if (WorkspaceOf(problem, c, split_k, units) > kMostWorkspace) return kWorkspace;
+  if (WorkspaceOf(problem, c, split_k, units) > problem.workspace.value_or(kUsualWorkspace))
+    return kWorkspace;
   return kNone;
 }
 
 std::string WhyNot(const Device& device, Generation generation, const Problem& problem,
-                   const TileConfig& c) {
+                   const TileConfig& c, int units) {
   const Status status = CheckProblemFor(device, generation, problem);
   if (!status.ok()) return status.error().message;
   const ElementBytes bytes = ElementBytesOf(problem);
+  const double used = units > 0 ? units : device.units;
   Obstacle obstacle = FindUnitObstacle(device, generation, c, bytes);
   const double clusters = RowsOfTiles(problem, c.tile_m * c.cluster_m) *
                           std::ceil(static_cast<double>(problem.n) / (c.tile_n * c.cluster_n)) *
                           static_cast<double>(problem.batch);
   if (obstacle == Obstacle::kNone)
-    obstacle = FindGridObstacle(problem, c, c.split_k, clusters, device.units);
+    obstacle = FindGridObstacle(problem, c, c.split_k, clusters, used);
   const UnitNeeds needs = UnitNeedsOf(generation, c, bytes);
   constexpr double kMega = 1e6;
   switch (obstacle) {
@@ -193,8 +195,8 @@ std::string WhyNot(const Device& device, Generation generation, const Problem& p
       return "more CTAs than a launch can count in 32 bits";
     case Obstacle::kWorkspace:
       return fmt::format("{:.3g} MB of partial sums; the workspace has {:.3g}",
-                         WorkspaceOf(problem, c, c.split_k, device.units).value / kMega,
-                         kMostWorkspace.value / kMega);
+                         WorkspaceOf(problem, c, c.split_k, used).value / kMega,
+                         problem.workspace.value_or(kUsualWorkspace).value / kMega);
   }
   return {};
 }

@@ -17,7 +17,10 @@ struct ElementBytes {
   double stored = 2, staged = 2;
   double out = 2;
 };
-ElementBytes ElementBytesOf(const Problem& problem);
+ElementBytes ElementBytesOf(DType dtype, DType dtype_out);
+inline ElementBytes ElementBytesOf(const Problem& problem) {
+  return ElementBytesOf(problem.dtype, problem.dtype_out);
+}
 
 /// What one CTA takes of its unit.
 struct UnitNeeds {
@@ -36,8 +39,8 @@ inline constexpr double kInstructionBytes = 32;  ///< of K in one matrix instruc
 /// instruction then computes C transposed).
 bool RowsAlongM(Generation generation, const TileConfig& config);
 
-/// Most memory for partial sums of a split.
-inline constexpr Bytes kMostWorkspace = {512.0 * 1024 * 1024};
+/// Most memory for partial sums of a split, unless the problem says.
+inline constexpr Bytes kUsualWorkspace = {512.0 * 1024 * 1024};
 Bytes WorkspaceOf(const Problem& problem, const TileConfig& config, std::int32_t split_k,
                   double units);
 
@@ -62,9 +65,9 @@ Obstacle FindUnitObstacle(const Device& device, Generation generation, const Til
 Obstacle FindGridObstacle(const Problem& problem, const TileConfig& config, std::int32_t split_k,
                           double clusters, double units);
 
-/// The same in words; empty: it can run.
+/// The same in words; empty: it can run on so many units (0: all).
 std::string WhyNot(const Device& device, Generation generation, const Problem& problem,
-                   const TileConfig& config);
+                   const TileConfig& config, int units = 0);
 
 /// The device, dtype, layout and leading dimensions are ones that the family has kernels for. Error
 /// says which other family to ask where TMA cannot load an operand.

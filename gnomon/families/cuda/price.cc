@@ -30,14 +30,25 @@ double CeilOf(double value) {
   return floor < value ? floor + 1 : floor;
 }
 
+// Of a tile's epilogue, what its neighbours hide. Two warpgroups that take turns do two tiles in
+// the longer of twice the main loop (one multiplies at a time) and main loop + epilogue (a
+// warpgroup does its own one after the other).
+double Hidden(const Block& block, double main_loop) {
+  const double epilogue = block.cluster.epilogue;
+  const double room = block.epilogues_overlap ? (epilogue + main_loop) / 2 : main_loop;
+  return block.hidden_epilogue * std::min(epilogue, room);
+}
+
 // Cycles of the busiest unit: the tile model's with every wave counted whole.
-double UnitCycles(const TileKernel& kernel, const Placed& placed, double steps, double share) {
+double UnitCycles(const TileKernel& kernel, const UnitRun& run, double share) {
   const double occupancy = kernel.occupancy;
   const auto together = [&](double j) {
-    return placed.prologue + steps * std::max(j * kernel.step_busy, kernel.step_chain) +
-           j * placed.epilogue;
+    return run.prologue + run.steps * std::max(j * kernel.step_busy, kernel.step_chain) +
+           j * run.epilogue;
   };
-  const double whole = CeilOf(share), full = FloorOf(whole / occupancy);
+  const double whole = CeilOf(share);
+  if (whole <= occupancy) return together(whole);
+  const double full = FloorOf(whole / occupancy);
   const double rest = whole - full * occupancy;
   return full * together(occupancy) + (rest > 0 ? together(rest) : 0);
 }
@@ -86,55 +97,64 @@ TileConfig Candidate::config() const {
   return c;
 }
 
-double ClustersOf(const Problem& p, const TileKernel& cluster) {
-  const std::int64_t columns = (p.n + cluster.tile_n - 1) / cluster.tile_n;
-  return RowsOfTiles(p, cluster.tile_m) * Side(columns) * Side(p.batch);
+double ColumnsOfTiles(const Problem& problem, int tile_n) {
+  return CeilOf(Side(problem.n) / tile_n);
 }
 
-Placed Place(const Call& call, const Candidate& candidate) {
+ClusterGrid GridOf(const Problem& problem, double rows, double columns) {
+  return {rows, columns, rows * columns * Side(problem.batch)};
+}
+
+ClusterGrid GridOf(const Problem& problem, const TileKernel& cluster) {
+  return GridOf(problem, RowsOfTiles(problem, cluster.tile_m),
+                ColumnsOfTiles(problem, cluster.tile_n));
+}
+
+UnitRun RunOf(const Call& call, const Candidate& candidate) {
   const Block& block = *candidate.block;
   const TileKernel& kernel = block.cluster;
-  const TileMachine& machine = call.machines[block.cluster_index];
-  const double tiles = candidate.clusters;
+  const double units = call.machines[block.cluster_index].units;
+  const double tiles = candidate.grid.clusters;
   const double all_steps = CeilOf(Side(call.problem->k) / kernel.tile_k);
-  double clusters = tiles * candidate.split_k, steps = CeilOf(all_steps / candidate.split_k);
-  Placed placed;
-  placed.prologue = kernel.prologue;
-  placed.epilogue = kernel.epilogue;
+  UnitRun run;
+  run.clusters = tiles * candidate.split_k;
+  run.steps = candidate.split_k > 1 ? CeilOf(all_steps / candidate.split_k) : all_steps;
+  run.prologue = kernel.prologue;
+  run.epilogue = kernel.epilogue;
   if (kernel.stream_k) {
-    clusters = std::min(machine.units * kernel.occupancy, tiles * all_steps);
-    steps = CeilOf(tiles * all_steps / clusters);
-    const double ended = CeilOf(tiles / clusters);
-    const double parts = std::max(1.0, clusters / tiles);
-    const double hidden =
-        block.hidden_epilogue * std::min(kernel.epilogue, steps / ended * kernel.step_chain);
-    placed.epilogue = ended * kernel.epilogue - (ended - 1) * hidden + parts * block.fix_up;
+    run.clusters = std::min(units * kernel.occupancy, tiles * all_steps);
+    run.steps = CeilOf(tiles * all_steps / run.clusters);
+    const double ended = CeilOf(tiles / run.clusters);
+    const double parts = std::max(1.0, run.clusters / tiles);
+    const double hidden = Hidden(block, run.steps / ended * kernel.step_chain);
+    run.epilogue = ended * kernel.epilogue - (ended - 1) * hidden + parts * block.fix_up;
   } else if (kernel.persistent) {
-    const double waves = CeilOf(clusters / (machine.units * kernel.occupancy));
-    const double hidden =
-        block.hidden_epilogue * std::min(kernel.epilogue, steps * kernel.step_chain);
-    placed.prologue /= waves;
-    placed.epilogue -= (1 - 1 / waves) * hidden;
+    const double waves = CeilOf(run.clusters / (units * kernel.occupancy));
+    const double hidden = Hidden(block, run.steps * kernel.step_chain);
+    run.prologue /= waves;
+    run.epilogue -= (1 - 1 / waves) * hidden;
   }
-  const double at_highest =
-      UnitCycles(kernel, placed, steps, clusters / machine.units) / call.highest;
-  const double busy = call.ideal / at_highest;
-  const double slowed = busy <= call.free_share ? 1 : call.slowest * std::pow(busy, kPowerExponent);
-  placed.stretch = call.hertz / call.highest * slowed;
-  placed.least = at_highest * slowed + machine.start / machine.hertz +
-                 (candidate.split_k > 1 ? call.traits.reduction_start : 0);
-  return placed;
+  run.cycles = UnitCycles(kernel, run, run.clusters / units);
+  return run;
 }
 
-TileKernel KernelOf(const Candidate& candidate, const Placed& placed) {
+double StretchOf(const Call& call, const UnitRun& run) {
+  const double busy = call.ideal / (run.cycles / call.highest);
+  const double slowed = busy <= call.free_share ? 1 : call.slowest * std::pow(busy, kPowerExponent);
+  return call.hertz / call.highest * slowed;
+}
+
+TileKernel KernelOf(const Call& call, const Candidate& candidate) {
+  const UnitRun run = RunOf(call, candidate);
+  const double stretch = StretchOf(call, run);
   TileKernel kernel = candidate.block->cluster;
   kernel.split_k = candidate.split_k;
   kernel.group_m = candidate.group_m;
   kernel.persistent = false;  // the prologue is shared out already
-  kernel.prologue = placed.prologue * placed.stretch;
-  kernel.step_busy *= placed.stretch;
-  kernel.step_chain *= placed.stretch;
-  kernel.epilogue = kernel.epilogue_busy = placed.epilogue * placed.stretch;
+  kernel.prologue = run.prologue * stretch;
+  kernel.step_busy *= stretch;
+  kernel.step_chain *= stretch;
+  kernel.epilogue = kernel.epilogue_busy = run.epilogue * stretch;
   return kernel;
 }
 

@@ -28,25 +28,39 @@ struct Call {
   double hertz, highest, slowest, free_share;  ///< clocks: the machine's, the highest; under load
 };
 
+/// Tiles of whole clusters along C.
+struct ClusterGrid {
+  double rows = 0;  ///< of one product of a batch; of all groups
+  double columns = 0;
+  double clusters = 0;  ///< that hold a tile each, of all products
+};
+double ColumnsOfTiles(const Problem& problem, int tile_n);
+ClusterGrid GridOf(const Problem& problem, double rows, double columns);
+ClusterGrid GridOf(const Problem& problem, const TileKernel& cluster);
+
 /// A block on a problem.
 struct Candidate {
   const Block* block = nullptr;
-  double clusters = 0;  ///< that hold a tile each, of all products
+  ClusterGrid grid;
   std::int32_t split_k = 1, group_m = 1;
   TileConfig config() const;
 };
-double ClustersOf(const Problem& problem, const TileKernel& cluster);
 
-/// What the call makes of a candidate's cycles.
-struct Placed {
-  double prologue = 0;  ///< cycles a tile: a persistent kernel's is paid once
-  double epilogue = 0;  ///< cycles of a cluster, hidden as far as it is
-  double stretch = 1;   ///< cycles at the machine's clock for one at the highest
-  double least = 0;     ///< seconds, less what memory adds
+/// What the busiest unit does for a candidate, in cycles of the highest clock.
+struct UnitRun {
+  double clusters = 0;  ///< launched
+  double steps = 0;     ///< k steps of each
+  double prologue = 0;  ///< a tile: a persistent kernel's is paid once
+  double epilogue = 0;  ///< of a cluster, hidden as far as it is
+  double cycles = 0;    ///< of all its clusters, every wave counted whole
 };
-Placed Place(const Call& call, const Candidate& candidate);
+UnitRun RunOf(const Call& call, const Candidate& candidate);
 
-TileKernel KernelOf(const Candidate& candidate, const Placed& placed);
+/// What the busy share of the matrix units makes of a run: cycles at the machine's clock for one at
+/// the highest.
+double StretchOf(const Call& call, const UnitRun& run);
+
+TileKernel KernelOf(const Call& call, const Candidate& candidate);
 TileTime PriceOf(const Call& call, const Candidate& candidate, const TileKernel& kernel);
 
 }  // namespace gnomon::cuda

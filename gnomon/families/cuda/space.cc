@@ -15,6 +15,8 @@
 
 #include "gnomon/families/cuda/space.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -41,6 +43,7 @@ constexpr double kLeastSteps = 4;  // k steps of a part
 constexpr std::int32_t kMostSplit = 64;
 constexpr int kMostSplitsTried = 3;
 constexpr std::int32_t kMostGroup = 16;
+constexpr std::size_t kMostSides = 2 * kSides.size();  // a tile's and a cluster's of it
 
 bool SameMachine(const TileMachine& a, const TileMachine& b) {
   return a.hertz == b.hertz && a.light_hertz == b.light_hertz && a.units == b.units &&
@@ -69,17 +72,11 @@ class Builder {
 
  private:
   void AddTile(std::int32_t m, std::int32_t n) {
-    const std::size_t first = space_.blocks.size();
-    Tile(m, n);
-    if (space_.blocks.size() > first) space_.tiles.push_back({m, n, first, space_.blocks.size()});
-  }
-
-  void Tile(std::int32_t m, std::int32_t n) {
     TileConfig c;
     c.tile_m = m;
     c.tile_n = n;
     c.tile_k = static_cast<std::int32_t>(kStepBytes / bytes_.staged);
-    Multipliers(c);
+    AddCluster(c);
     if (static_cast<double>(m) * n < kClusterArea) return;
     if (generation_ == Generation::kSm90) {
       (n >= m ? c.cluster_m : c.cluster_n) = 2;
@@ -87,7 +84,24 @@ class Builder {
       (RowsAlongM(generation_, c) ? c.cluster_m : c.cluster_n) = 2;
       c.pair = 2;
     }
+    AddCluster(c);
+  }
+
+  void AddCluster(const TileConfig& c) {
+    const std::size_t first = space_.blocks.size();
     Multipliers(c);
+    if (space_.blocks.size() == first) return;
+    space_.tiles.push_back({c.tile_m, c.tile_n, c.cluster_m, c.cluster_n,
+                            SideOf(c.tile_m * c.cluster_m), SideOf(c.tile_n * c.cluster_n), first,
+                            space_.blocks.size()});
+  }
+
+  std::size_t SideOf(std::int32_t length) {
+    std::vector<std::int32_t>& sides = space_.sides;
+    const auto found = std::find(sides.begin(), sides.end(), length);
+    if (found != sides.end()) return static_cast<std::size_t>(found - sides.begin());
+    sides.push_back(length);
+    return sides.size() - 1;
   }
 
   void Multipliers(TileConfig c) {
@@ -145,9 +159,19 @@ class Builder {
       c.split_k = split;
       const Block block = BlockOf(machine_, generation_, c, bytes_);
       if (block.cluster.occupancy == 0) return false;
+      const double slots =
+          space_.machines.of_clusters[block.cluster_index].units * block.cluster.occupancy;
+      if (slots < 1) continue;
       space_.blocks.push_back(block);
+      space_.outlines.push_back({slots, UseOf(c)});
     }
     return true;
+  }
+
+  static Space::Use UseOf(const TileConfig& c) {
+    if (c.stream_k) return Space::Use::kStream;
+    if (c.persistent) return Space::Use::kWaves;
+    return c.split_k > 1 ? Space::Use::kSplit : Space::Use::kOneWave;
   }
 
   const Device& device_;
@@ -160,7 +184,7 @@ class Builder {
 struct Kept {
   TileMachine machine;
   Generation generation;
-  DType dtype, dtype_out;
+  SpaceKind kind;
   Space space;
 };
 
@@ -169,88 +193,127 @@ bool TooLong(double side, double tile) {
   return tile > kShortest && tile > 2 * side;
 }
 
-// The ways in which a problem can use a block: none, one, or some splits.
-void AddCandidates(const Space& space, const Problem& p, double units, const Block& block,
-                   std::vector<Candidate>& candidates) {
-  const TileConfig& c = block.config;
-  if ((c.cluster_m > 1 && p.m <= c.tile_m) || (c.cluster_n > 1 && p.n <= c.tile_n)) return;
-  const double slots =
-      space.machines.of_clusters[block.cluster_index].units * block.cluster.occupancy;
-  if (slots < 1) return;
-  const double clusters = ClustersOf(p, block.cluster);
-  const double waves = clusters / slots;
-  const bool from_tile_to_tile = c.persistent || c.stream_k;
-  if (!from_tile_to_tile && waves > 1) return;
-  if (c.persistent && waves <= 1) return;
-
-  Candidate candidate{&block, clusters};
-  const double resident = std::min(slots, clusters);
-  const double square = resident * block.cluster.tile_n / block.cluster.tile_m;  // rows of tiles²
-  while (candidate.group_m < kMostGroup && 2.0 * candidate.group_m * candidate.group_m < square &&
-         std::int64_t{candidate.group_m} * block.cluster.tile_m < p.m)
-    candidate.group_m *= 2;
-  const auto add = [&] {
-    if (FindGridObstacle(p, c, candidate.split_k, clusters, units) == Obstacle::kNone)
-      candidates.push_back(candidate);
-  };
+// The splits of K that a problem can use a block with.
+void AddSplits(const Problem& p, double units, double slots, Candidate candidate,
+               std::vector<Candidate>& candidates) {
+  const TileConfig& c = candidate.block->config;
+  const double clusters = candidate.grid.clusters;
   const std::int64_t steps = (p.k + c.tile_k - 1) / c.tile_k;
-  if (c.stream_k) {
-    const double whole = std::ceil(waves);
-    if (waves < kMostStreamWaves && whole - waves > kIdleWorthStreaming * whole &&
-        clusters * static_cast<double>(steps) >= kLeastSteps * slots)
-      add();
-    return;
-  }
-  if (c.split_k == 1) {
-    add();
-    return;
-  }
   // The split that fills one wave; further ones save partial sums.
   const double filling = std::min({slots / clusters, static_cast<double>(steps) / kLeastSteps,
                                    static_cast<double>(kMostSplit)});
   std::int32_t split = static_cast<std::int32_t>(filling);
   for (int tried = 0; split > 1 && tried < kMostSplitsTried; ++tried) {
     candidate.split_k = split;
-    add();
+    if (FindGridObstacle(p, c, split, clusters, units) == Obstacle::kNone)
+      candidates.push_back(candidate);
     split = split * 2 / 3;
   }
 }
 
+bool WorthStreaming(const Problem& p, double units, double slots, const Candidate& candidate) {
+  const double clusters = candidate.grid.clusters;
+  const double waves = clusters / slots;
+  if (waves >= kMostStreamWaves) return false;
+  const double whole = std::ceil(waves);
+  const TileConfig& c = candidate.block->config;
+  const std::int64_t steps = (p.k + c.tile_k - 1) / c.tile_k;
+  return whole - waves > kIdleWorthStreaming * whole &&
+         clusters * static_cast<double>(steps) >= kLeastSteps * slots &&
+         FindGridObstacle(p, c, 1, clusters, units) == Obstacle::kNone;
+}
+
 }  // namespace
+
+Result<Space> MakeSpace(const Device& device, Generation generation, const SpaceKind& kind,
+                        int units) {
+  GNOMON_ASSIGN(const TileMachine machine, TileMachineOf(device, kind.dtype, units));
+  Space space;
+  space.machines = MachinesOf(machine);
+  Builder(device, generation, machine, ElementBytesOf(kind.dtype, kind.dtype_out), space).Run();
+  if (space.blocks.empty())
+    return BadInput(fmt::format("no tile of family {} fits a unit of {}: {:.0f} bytes of shared "
+                                "memory a CTA, {:.0f} registers a unit",
+                                generation == Generation::kSm90 ? "sm90" : "sm100", device.id,
+                                device.shared_memory_block.value, machine.registers),
+                    "device");
+  return space;
+}
 
 Result<const Space*> SpaceOf(const Device& device, Generation generation, const Problem& problem,
                              int units) {
   GNOMON_ASSIGN(const TileMachine machine, TileMachineOf(device, problem.dtype, units));
+  const SpaceKind kind = {problem.dtype, problem.dtype_out};
   // A pointer into this stays good: spaces are on the heap and never dropped by their thread.
   thread_local std::vector<std::unique_ptr<Kept>> kept;
   for (const auto& entry : kept) {
-    if (entry->generation == generation && entry->dtype == problem.dtype &&
-        entry->dtype_out == problem.dtype_out && SameMachine(entry->machine, machine))
+    if (entry->generation == generation && entry->kind == kind &&
+        SameMachine(entry->machine, machine))
       return &entry->space;
   }
-  auto entry =
-      std::make_unique<Kept>(Kept{machine, generation, problem.dtype, problem.dtype_out, Space{}});
-  entry->space.machines = MachinesOf(machine);
-  Builder(device, generation, machine, ElementBytesOf(problem), entry->space).Run();
-  kept.push_back(std::move(entry));
+  GNOMON_ASSIGN(Space space, MakeSpace(device, generation, kind, units));
+  kept.push_back(std::make_unique<Kept>(Kept{machine, generation, kind, std::move(space)}));
   return &kept.back()->space;
 }
 
 void CandidatesFor(const Space& space, const Problem& p, std::vector<Candidate>& candidates) {
   candidates.clear();
+  GNOMON_CHECK(space.sides.size() <= kMostSides, "more sides of tiles than kMostSides");
+  std::array<double, kMostSides> rows, columns;
+  for (std::size_t i = 0; i < space.sides.size(); ++i) {
+    rows[i] = RowsOfTiles(p, space.sides[i]);
+    columns[i] = ColumnsOfTiles(p, space.sides[i]);
+  }
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n);
   const double units = space.machines.of_clusters.front().units;
   const double middle_waves = m * n * static_cast<double>(p.batch) / kMiddleArea / units;
   for (const Space::Tile& tile : space.tiles) {
     if (TooLong(m, tile.m) || TooLong(n, tile.n)) continue;
+    if ((tile.cluster_m > 1 && p.m <= tile.m) || (tile.cluster_n > 1 && p.n <= tile.n)) continue;
     const double area = static_cast<double>(tile.m) * tile.n;
     if (p.m > tile.m && p.n > tile.n &&
         ((area < kMiddleArea && middle_waves > kWavesForMiddle) ||
          (area < kSmallArea && middle_waves > kWavesForSmall)))
       continue;
-    for (std::size_t i = tile.first; i < tile.last; ++i)
-      AddCandidates(space, p, units, space.blocks[i], candidates);
+    Candidate candidate;
+    candidate.grid = GridOf(p, rows[tile.rows], columns[tile.columns]);
+    const double clusters = candidate.grid.clusters;
+    TileConfig whole;
+    whole.cluster_m = tile.cluster_m;
+    whole.cluster_n = tile.cluster_n;
+    if (FindGridObstacle(p, whole, 1, clusters, units) != Obstacle::kNone) continue;
+    for (std::size_t i = tile.first; i < tile.last; ++i) {
+      const auto [slots, use] = space.outlines[i];
+      candidate.block = &space.blocks[i];
+      switch (use) {
+        case Space::Use::kOneWave:
+          if (clusters <= slots) candidates.push_back(candidate);
+          break;
+        case Space::Use::kSplit:
+          if (clusters <= slots) AddSplits(p, units, slots, candidate, candidates);
+          break;
+        case Space::Use::kWaves:
+          if (clusters > slots) candidates.push_back(candidate);
+          break;
+        case Space::Use::kStream:
+          if (WorthStreaming(p, units, slots, candidate)) candidates.push_back(candidate);
+          break;
+      }
+    }
   }
+}
+
+std::int32_t GroupOf(const Space& space, const Problem& p, const Candidate& candidate) {
+  const TileKernel& cluster = candidate.block->cluster;
+  const double slots =
+      space.machines.of_clusters[candidate.block->cluster_index].units * cluster.occupancy;
+  const double resident = std::min(slots, candidate.grid.clusters);
+  const double square = resident * cluster.tile_n / cluster.tile_m;  // rows of tiles²
+  std::int32_t group = 1;
+  while (group < kMostGroup && 2.0 * group * group < square &&
+         std::int64_t{group} * cluster.tile_m < p.m)
+    group *= 2;
+  return group;
 }
 
 }  // namespace gnomon::cuda
