@@ -7,67 +7,32 @@
 
 #include "apps/command.h"
 #include "apps/families.h"
+#include "apps/measured_place.h"
+#include "apps/problem_arguments.h"
 #include "gnomon/base/nearest.h"
 #include "gnomon/base/progress.h"
-#include "gnomon/families/cpu/runner.h"
 #include "gnomon/report/evaluation_report.h"
 #include "gnomon/report/gemm_report.h"
 
 namespace gnomon::app {
 namespace {
 
-/// A problem as the arguments spell it.
-struct ProblemArguments {
-  std::string device, partition, dtype = "fp32", dtype_out, layout = "nt", family, config;
-  Problem problem;
-  int units = 0, top = 1;
+/// What select and explain ask beside the problem.
+struct SelectArguments : ProblemArguments {
+  std::string family, config;
+  int top = 1;
   bool json = false;
 };
 
-struct Question {
-  Device device;
-  std::string limits;  ///< the flags that name the device and cut it down
-  Problem problem;
+struct Question : ProblemOnDevice {
   std::vector<const Family*> families;
 };
 
-/// The device, or what a partition and a budget of units leave of it.
-Status CutDown(const ProblemArguments& arguments, Question& question) {
-  if (!arguments.partition.empty()) {
-    GNOMON_ASSIGN(question.device, Partition(question.device, arguments.partition));
-    question.limits += " --partition " + arguments.partition;
-  }
-  if (arguments.units == 0) return Done{};
-  if (const Status status = CheckUnits(question.device, arguments.units); !status.ok())
-    return BadInput(status.error().message, "--units");
-  question.device = WithUnits(question.device, arguments.units);
-  question.limits += fmt::format(" --units {}", arguments.units);
-  return Done{};
-}
-
-Result<Question> Resolve(const ProblemArguments& arguments) {
+Result<Question> ResolveQuestion(const SelectArguments& arguments) {
   Question question;
-  GNOMON_ASSIGN(question.device, FindDevice(arguments.device));
-  question.limits = "--device " + arguments.device;
-  GNOMON_TRY(CutDown(arguments, question));
-  Problem& problem = question.problem = arguments.problem;
-  GNOMON_ASSIGN(problem.dtype, ParseDType(arguments.dtype));
-  problem.dtype_out = UsualOutput(problem.dtype);
-  if (!arguments.dtype_out.empty()) {
-    GNOMON_ASSIGN(problem.dtype_out, ParseDType(arguments.dtype_out));
-  }
-  GNOMON_ASSIGN(problem.layout, ParseLayout(arguments.layout));
-  if (problem.grouped()) {
-    if (problem.m != 0) return BadInput("the groups' rows are M: give one or the other", "-m");
-    for (const std::int64_t rows : problem.group_m)
-      if (__builtin_add_overflow(problem.m, rows, &problem.m))
-        return BadInput("the groups have too many rows together", "--group");
-  } else if (problem.m == 0) {
-    return BadInput("M is missing (or the rows of each group: --group)", "-m");
-  }
-  GNOMON_TRY(CheckProblem(problem));
+  GNOMON_ASSIGN(static_cast<ProblemOnDevice&>(question), Resolve(arguments));
   GNOMON_ASSIGN(question.families, Families(arguments.family, &question.device));
-  if (problem.grouped()) {
+  if (question.problem.grouped()) {
     std::erase_if(question.families, [](const Family* family) { return !TakesGroups(*family); });
     if (question.families.empty())
       return BadInput(fmt::format("no grouped kernels for {}{}", question.device.id,
@@ -77,14 +42,17 @@ Result<Question> Resolve(const ProblemArguments& arguments) {
   return question;
 }
 
+// The time shown is the one that decided the order; the terms add up to it but for rounding.
 ExplainedPick Explained(const Question& question, const Pick& pick) {
-  return {std::string(pick.family->name()), pick.family->Print(pick.config),
-          pick.family->Predict(question.device, question.problem, pick.config), pick.sure,
-          pick.family->PairError(question.device).has_value()};
+  ExplainedPick out{std::string(pick.family->name()), pick.family->Print(pick.config),
+                    pick.family->Predict(question.device, question.problem, pick.config), pick.sure,
+                    pick.family->PairError(question.device).has_value()};
+  out.prediction.time = pick.predicted;
+  return out;
 }
 
-int SelectCommand(const ProblemArguments& arguments) {
-  const Result<Question> question = Resolve(arguments);
+int SelectCommand(const SelectArguments& arguments) {
+  const Result<Question> question = ResolveQuestion(arguments);
   if (!question) return Fail(question.error());
   const auto picks =
       Select(question->device, question->problem, question->families, 0, arguments.top);
@@ -97,12 +65,21 @@ int SelectCommand(const ProblemArguments& arguments) {
 }
 
 /// The config that the argument names, of the first family that can read it.
-Result<Pick> NamedPick(const Question& question, const std::string& config) {
+Result<Pick> NamedPick(const Question& question, const std::string& text) {
   std::string reasons;
   for (const Family* family : question.families) {
-    const Result<Config> parsed = family->Parse(config);
-    if (parsed.ok()) return Pick{family, *parsed, {}, {}};
-    reasons += (reasons.empty() ? "" : "; ") + parsed.error().message;
+    const Result<Config> config = family->Parse(text);
+    if (!config.ok()) {
+      reasons += (reasons.empty() ? "" : "; ") + config.error().message;
+      continue;
+    }
+    const std::string why = family->Refusal(question.device, question.problem, *config);
+    if (!why.empty())
+      return BadInput(fmt::format("{} cannot run {} on {}: {}", family->Print(*config),
+                                  question.problem.Text(), question.device.id, why),
+                      "--config");
+    return Pick{
+        family, *config, family->PredictTime(question.device, question.problem, *config), {}};
   }
   return BadInput(reasons, "--config");
 }
@@ -121,14 +98,6 @@ Result<Explanation> Explain(const Question& question, const std::string& config)
     out.in_space = std::find(space.begin(), space.end(), chosen.config) != space.end();
   }
   out.pick = Explained(question, chosen);
-  // A family's time of what it cannot launch is longer than any that can.
-  constexpr Seconds kLongest = {1e20};
-  if (out.pick.prediction.terms.empty() ||
-      chosen.family->PredictTime(question.device, question.problem, chosen.config) > kLongest)
-    return BadInput(fmt::format("{} cannot run {} on {}: registers, shared memory or grid do not "
-                                "suffice",
-                                out.pick.config, question.problem.Text(), question.device.id),
-                    "--config");
   const auto same = [](const ExplainedPick& a, const ExplainedPick& b) {
     return SeparationOf(a.prediction, b.prediction).longer.value == 0;
   };
@@ -147,8 +116,8 @@ Result<Explanation> Explain(const Question& question, const std::string& config)
   return out;
 }
 
-int ExplainCommand(const ProblemArguments& arguments) {
-  const Result<Question> question = Resolve(arguments);
+int ExplainCommand(const SelectArguments& arguments) {
+  const Result<Question> question = ResolveQuestion(arguments);
   if (!question) return Fail(question.error());
   const auto explanation = Explain(*question, arguments.config);
   if (!explanation) return Fail(explanation.error());
@@ -157,86 +126,57 @@ int ExplainCommand(const ProblemArguments& arguments) {
                ExplainJson(question->device, question->problem, *explanation));
 }
 
-void AddProblemOptions(CLI::App& command, ProblemArguments& arguments) {
-  command.add_option("--device", arguments.device, "device id or TOML file")->required();
-  command.add_option("--dtype", arguments.dtype, "of A and B")->capture_default_str();
-  command.add_option("--dtype-out", arguments.dtype_out,
-                     "of C (default: that of A and B, bf16 where these have 8 bits or fewer)");
-  command.add_option("-m", arguments.problem.m, "rows of C (or --group)")->check(Decimal());
-  command.add_option("-n", arguments.problem.n, "columns of C")->required()->check(Decimal());
-  command.add_option("-k", arguments.problem.k, "inner side")->required()->check(Decimal());
-  command.add_option("--batch", arguments.problem.batch, "independent products")
-      ->capture_default_str()
-      ->check(Decimal());
-  command
-      .add_option("--group", arguments.problem.group_m,
-                  "rows of each product of a grouped GEMM, each with its own B: m1,m2,…")
-      ->delimiter(',');
-  command.add_option("--layout", arguments.layout, "nn, nt, tn or tt (t: stored transposed)")
-      ->capture_default_str();
-  command
-      .add_option("--lda", arguments.problem.lda, "elements between stored rows of A (0: dense)")
-      ->check(Decimal());
-  command
-      .add_option("--ldb", arguments.problem.ldb, "elements between stored rows of B (0: dense)")
-      ->check(Decimal());
-  command
-      .add_option("--ldc", arguments.problem.ldc, "elements between stored rows of C (0: dense)")
-      ->check(Decimal());
-  command.add_option("--family", arguments.family, "kernels to choose from (default: all)");
-  command.add_option("--units", arguments.units, "cores, CUs or SMs to use (0: all)")
-      ->check(CLI::Range(0, 1 << 20));
-  command.add_option("--partition", arguments.partition,
-                     "work on one partition of the device: spx, dpx, tpx, qpx or cpx");
+void AddSelectOptions(CLI::App& command, SelectArguments& arguments) {
+  AddProblemOptions(command, arguments);
+  command.add_option("--family", arguments.family, "kernels to choose from (default: all)")
+      ->check(NotEmpty());
 }
 
 /// A measuring command: where, what shapes, where to.
 struct MeasureArguments {
-  std::string on, family, dtype = "fp32", shapes, output, device, measured;
+  std::string on, family, dtype = "fp32", shapes, output, device, measured, workspace;
   double max_gflop = 0, minutes = 0;
   int threads = 0;
   bool json = false, held_out = false;
 };
 
-/// The present machine, which is all that can be measured on here.
-Result<Device> MeasuredDevice(const std::string& on) {
-  constexpr std::string_view kPlaces[] = {"host"};
-  if (on != "host") return BadInput(UnknownName("place", on, kPlaces), "--on");
-  return FindDevice("host");
+/// C as GPU kernels store it; the host's store what they multiply.
+Result<std::vector<Shape>> MeasuredShapes(const MeasureArguments& arguments, const Place& place) {
+  GNOMON_ASSIGN(const DType dtype, ParseDType(arguments.dtype));
+  GNOMON_ASSIGN(std::vector<Shape> shapes, ReadShapes(arguments.shapes, dtype));
+  if (!place.host)
+    for (Shape& shape : shapes)
+      shape.problem.dtype_out = dtype == DType::kTf32 ? DType::kFp32 : UsualOutput(dtype);
+  return shapes;
 }
 
-Result<std::vector<Shape>> MeasuredShapes(const MeasureArguments& arguments) {
-  GNOMON_ASSIGN(const DType dtype, ParseDType(arguments.dtype));
-  return ReadShapes(arguments.shapes, dtype);
+/// The exit code of a report: a negative verdict where something in it is wrong.
+int Judged(int printed, bool wrong) {
+  return printed == kFine && wrong ? static_cast<int>(kNegativeVerdict) : printed;
 }
 
 int SweepCommand(const MeasureArguments& arguments) {
-  const Result<Device> device = MeasuredDevice(arguments.on);
-  if (!device) return Fail(device.error());
-  if (const auto families = Families(arguments.family, nullptr); !families)
-    return Fail(families.error());
-  const std::string_view measurable[] = {cpu::GemmRunner().family().name()};
-  if (arguments.family != measurable[0])
-    return Fail(BadInput(
-        UnknownName("family to time on this machine", arguments.family, measurable), "--family"));
-  const auto shapes = MeasuredShapes(arguments);
+  const Result<Place> place =
+      OpenPlace({.on = arguments.on, .family = arguments.family, .threads = arguments.threads});
+  if (!place) return Fail(place.error());
+  const auto shapes = MeasuredShapes(arguments, *place);
   if (!shapes) return Fail(shapes.error());
-  SweepOptions options;
+  SweepOptions options = place->host ? SweepOptions() : GpuSweepOptions();
   options.units = arguments.threads;
   options.max_gflop = arguments.max_gflop;
   options.time_limit = Seconds{60 * arguments.minutes};
-  options.source = fmt::format("{}, gnomon gemm sweep", device->name);
   const auto result = [&] {
     Progress progress("sweeping", 0);
     options.progress = [&](int done, int total, const std::string& what) {
       progress.SetTotal(total);
       progress.Update(done, what);
     };
-    return Sweep(*device, cpu::GemmRunner(), *shapes, arguments.output, options);
+    return Sweep(place->device, *place->bench, *shapes, arguments.output, options);
   }();
   if (!result) return Fail(result.error());
-  return Print(arguments.json, SweepText(*result, arguments.output),
-               SweepJson(*result, arguments.output));
+  const int printed = Print(arguments.json, SweepText(*result, arguments.output),
+                            SweepJson(*result, arguments.output));
+  return Judged(printed, !result->wrong.empty());
 }
 
 /// The devices of an evaluation: the one asked for, or each that the file names.
@@ -248,8 +188,11 @@ Result<std::vector<Device>> EvaluatedDevices(const MeasureArguments& arguments,
 }
 
 int EvaluateCommand(const MeasureArguments& arguments) {
-  const auto measured = ReadMeasuredTable(arguments.measured);
+  auto measured = ReadMeasuredTable(arguments.measured);
   if (!measured) return Fail(measured.error());
+  const auto workspace = ParseWorkspace(arguments.workspace);
+  if (!workspace) return Fail(workspace.error());
+  for (Measurement& row : measured->rows) row.problem.workspace = *workspace;
   const auto devices = EvaluatedDevices(arguments, measured->rows);
   if (!devices) return Fail(devices.error());
   const auto families = Families("", nullptr);
@@ -263,11 +206,12 @@ int EvaluateCommand(const MeasureArguments& arguments) {
 }
 
 int BenchCommand(const MeasureArguments& arguments) {
-  const Result<Device> device = MeasuredDevice(arguments.on);
-  if (!device) return Fail(device.error());
-  const auto shapes = MeasuredShapes(arguments);
+  const Result<Place> place =
+      OpenPlace({.on = arguments.on, .threads = arguments.threads, .against_vendor = true});
+  if (!place) return Fail(place.error());
+  const auto shapes = MeasuredShapes(arguments, *place);
   if (!shapes) return Fail(shapes.error());
-  BenchOptions options;
+  BenchOptions options = place->host ? BenchOptions() : GpuBenchOptions();
   options.units = arguments.threads;
   options.max_gflop = arguments.max_gflop;
   const auto result = [&] {
@@ -276,14 +220,15 @@ int BenchCommand(const MeasureArguments& arguments) {
       progress.SetTotal(total);
       progress.Update(done, what);
     };
-    return BenchAgainstVendor(*device, cpu::GemmRunner(), *shapes, options);
+    return BenchAgainstVendor(place->device, *place->bench, *shapes, options);
   }();
   if (!result) return Fail(result.error());
-  return Print(arguments.json, BenchText(*result), BenchJson(*result));
+  return Judged(Print(arguments.json, BenchText(*result), BenchJson(*result)),
+                !result->failed.empty());
 }
 
 void AddMeasureOptions(CLI::App& command, MeasureArguments& arguments) {
-  command.add_option("--on", arguments.on, "where to measure: host")->required();
+  command.add_option("--on", arguments.on, "where to measure: host, cuda:0, …")->required();
   command.add_option("--shapes", arguments.shapes, "CSV: name,layout,m,n,k,batch")->required();
   command.add_option("--dtype", arguments.dtype, "of A and B")->capture_default_str();
   command.add_option("--threads", arguments.threads, "cores to use (0: all)")
@@ -299,20 +244,23 @@ void AddGemmCommands(CLI::App& app, Chosen& chosen) {
       app.add_subcommand("gemm", "matrix products: select, explain, sweep, evaluate, bench");
   gemm->require_subcommand(1);
 
-  auto select = std::make_shared<ProblemArguments>();
+  auto select = std::make_shared<SelectArguments>();
   CLI::App* command =
       AddLeaf(*gemm, "select", "the predicted-fastest kernel configurations, no warm-up",
               "gnomon gemm select --device host --dtype fp32 -m 2048 -n 512 -k 13", &select->json);
-  AddProblemOptions(*command, *select);
-  command->add_option("--top", select->top, "how many")->check(CLI::Range(1, 1000));
+  AddSelectOptions(*command, *select);
+  command->add_option("--top", select->top, "how many")
+      ->check(Decimal())
+      ->check(CLI::Range(1, 1000));
   command->callback([&chosen, select] { chosen = [=] { return SelectCommand(*select); }; });
 
-  auto explain = std::make_shared<ProblemArguments>();
+  auto explain = std::make_shared<SelectArguments>();
   command = AddLeaf(*gemm, "explain", "every term of one prediction, and what its rivals lose by",
                     "gnomon gemm explain --device host --dtype fp32 -m 2048 -n 512 -k 13",
                     &explain->json);
-  AddProblemOptions(*command, *explain);
-  command->add_option("--config", explain->config, "as select prints it (default: the pick)");
+  AddSelectOptions(*command, *explain);
+  command->add_option("--config", explain->config, "as select prints it (default: the pick)")
+      ->check(NotEmpty());
   command->callback([&chosen, explain] { chosen = [=] { return ExplainCommand(*explain); }; });
 
   auto sweep = std::make_shared<MeasureArguments>();
@@ -334,6 +282,11 @@ void AddGemmCommands(CLI::App& app, Chosen& chosen) {
   command->add_option("--device", evaluate->device,
                       "only rows of this device (default: each row's own)");
   command->add_option("--measured", evaluate->measured, "CSV of measured times")->required();
+  command
+      ->add_option("--workspace", evaluate->workspace,
+                   "bytes for partial sums: rows whose config needs more count as not modelled "
+                   "(default: the family's)")
+      ->check(NotEmpty());
   command->add_flag("--held-out", evaluate->held_out,
                     "print only rows that no constant was fitted on (JSON has both)");
   command->callback([&chosen, evaluate] { chosen = [=] { return EvaluateCommand(*evaluate); }; });

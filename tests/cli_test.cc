@@ -17,6 +17,7 @@
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -66,6 +67,59 @@ TEST_F(Cli, WithoutArgumentsTeachesWhatToDoFirst) {
   EXPECT_EQ(run.code, 0);
   EXPECT_THAT(run.out,
               AllOf(HasSubstr("gemm select"), HasSubstr("codesign"), HasSubstr("calibrate")));
+}
+
+// The same in a build with CUDA on a machine without a GPU, but for the words.
+TEST_F(Cli, MeasuringOnAGpuThatIsNotThereIsOneMessage) {
+  const std::string shapes = Write("s.csv", "name,layout,m,n,k,batch\na,nt,64,64,64,1\n");
+  const std::string sweep = " --family cuda --dtype bf16 -o m.csv --shapes " + shapes;
+  for (const std::string& command :
+       {"gemm sweep --on cuda:99" + sweep, "gemm bench --on cuda:99 --shapes " + shapes}) {
+    const Outcome run = Run(command);
+    EXPECT_EQ(run.code, 2) << command;
+    EXPECT_THAT(run.out, IsEmpty()) << command;
+    EXPECT_THAT(run.err, AnyOf(HasSubstr("cuda:99: this gnomon was built without CUDA "
+                                         "(-DGNOMON_CUDA=ON)"),
+                               HasSubstr("cuda:99: no CUDA device on this machine"),
+                               HasSubstr("cuda:99: no such device")))
+        << command;
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "m.csv"));
+}
+
+TEST_F(Cli, PlacesToMeasureOnAreNamedWhereOneIsWrong) {
+  const std::string rest =
+      " --family cuda -o m.csv --shapes " + Write("s.csv", "name,layout,m,n,k,batch\n");
+  for (const auto& [place, message] :
+       {std::pair{"gpu", "--on: unknown place 'gpu'"},
+        std::pair{"cuda:x", "--on: 'cuda:x' is no CUDA device; they are called cuda:0"},
+        std::pair{"cuda:0 --threads 2", "--threads: threads are the host's"},
+        std::pair{"host", "--family: unknown family to time on this machine 'cuda'"}}) {
+    const Outcome run = Run(std::string("gemm sweep --on ") + place + rest);
+    EXPECT_EQ(run.code, 2) << place;
+    EXPECT_THAT(run.err, HasSubstr(message));
+  }
+}
+
+TEST_F(Cli, ASweepThatHasAWrongConfigInItsFileIsANegativeVerdict) {
+  const std::string shapes = Write("s.csv", "name,layout,m,n,k,batch\na,nt,8,8,8,1\n");
+  const std::string sweep =
+      "gemm sweep --on host --family cpu --threads 1 -o m.csv --shapes " + shapes;
+  ASSERT_EQ(Run(sweep).code, 0);
+  // The last row becomes one of a config that computed something else.
+  std::string file = Slurp(folder_ / "m.csv");
+  const size_t last = file.rfind('\n', file.size() - 2) + 1;
+  std::string row = file.substr(last);
+  const size_t quote = row.find('"');
+  ASSERT_NE(quote, std::string::npos);
+  file = file.substr(0, last) + row.substr(0, row.rfind(',', quote - 2) + 1) + "nan," +
+         row.substr(quote, 1) + "a host; wrong: row 0 of C" + row.substr(row.rfind('"'));
+  Write("m.csv", file);
+  const Outcome run = Run(sweep);
+  EXPECT_EQ(run.code, 1) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("1 configs have no time: 1 are wrong"),
+                             HasSubstr("wrong: config "), HasSubstr("computes 8x8x8 nt fp32")));
 }
 
 TEST_F(Cli, EveryCommandHasHelpWithAnExample) {
@@ -402,6 +456,172 @@ TEST_F(Cli, ExplainRefusesAConfigThatCannotBeLaunched) {
       "gemm explain --device mi350x --dtype bf16 -m 2048 -n 1024 -k 4096 --family cdna --config "
       "128x128x64.mi16x16x32.w65536.pgr2.dtl1.sk1.str0.wgm4.nt0");
   EXPECT_EQ(waves.code, 2) << waves.out;
+}
+
+TEST_F(Cli, SelectKeepsToTheWorkspace) {
+  const std::string command = "gemm select --dtype bf16 -m 256 -n 256 -k 16384 --top 40 --json ";
+  for (const char* family : {"mi350x --family cdna", "mi350x --family triton",
+                             "h200 --family triton", "h200 --family sm90", "b200 --family sm100"}) {
+    const auto splits = [&](const std::string& workspace) {
+      const Outcome run = Run(fmt::format("{} --device {} {}", command, family, workspace));
+      EXPECT_EQ(run.code, 0) << run.err;
+      int count = 0;
+      const auto json = nlohmann::json::parse(run.out);
+      for (const auto& pick : json["picks"]) {
+        const std::string config = pick["config"].get<std::string>() + ".";
+        const bool whole = config.find(".sk1.str0.") != std::string::npos ||
+                           (config.find(".k1.") != std::string::npos &&
+                            config.find(".stream.") == std::string::npos &&
+                            config.find(".sk.") == std::string::npos);
+        count += !whole;
+      }
+      return count;
+    };
+    EXPECT_GT(splits(""), 0) << family;
+    EXPECT_GT(splits("--workspace 1G"), 0) << family;
+    EXPECT_EQ(splits("--workspace 0"), 0) << family;
+    EXPECT_EQ(splits("--workspace 3k"), 0) << family;
+  }
+  // Two parts of fp32 sums: 2 x 4 x 2048 x 256 bytes, 4 MiB.
+  const std::string two =
+      "gemm explain --device mi350x --family cdna --dtype bf16 -m 2048 -n 256 "
+      "-k 8192 --config 128x128x64.mi16x16x32.w4.pgr2.dtl1.sk2.str0.wgm4.nt0 ";
+  EXPECT_EQ(Run(two).code, 0);
+  EXPECT_EQ(Run(two + "--workspace 4M").code, 0);
+  EXPECT_EQ(Run(two + "--workspace 4096K").code, 0);
+  const Outcome less = Run(two + "--workspace 4194303");
+  EXPECT_EQ(less.code, 2);
+  EXPECT_THAT(less.err, AllOf(HasSubstr("partial sums"), HasSubstr("workspace has")));
+  const Outcome next =
+      Run("gemm select --device h200 --dtype bf16 -m 64 -n 64 -k 64 --workspace 1k");
+  EXPECT_THAT(next.out, HasSubstr("--workspace 1024 --config"));
+  for (const char* junk : {"64Q", "-1", "\"\"", "1.5G", "99999999999999999999", "M", "0x10"}) {
+    const Outcome run = Run(fmt::format(
+        "gemm select --device h200 --dtype bf16 -m 64 -n 64 -k 64 --workspace {}", junk));
+    EXPECT_EQ(run.code, 2) << junk;
+    EXPECT_THAT(run.err, HasSubstr("--workspace")) << junk;
+  }
+}
+
+TEST_F(Cli, EvaluateCountsWhatTheWorkspaceDoesNotHoldAsNotModelled) {
+  const std::string file = Write(
+      "split.csv",
+      "device,family,dtype,dtype_out,layout,m,n,k,batch,tile_m,tile_n,tile_k,mma_m,mma_n,mma_k,"
+      "split_k,us,source,config\n"
+      "h200,triton,bf16,bf16,nt,256,512,8192,1,,,,,,,,20,s,64x64x64.w4.s4.k8\n"
+      "h200,triton,bf16,bf16,nt,256,512,8192,1,,,,,,,,40,s,64x64x64.w4.s4.k1\n");
+  const auto not_modelled = [&](const std::string& workspace) {
+    const Outcome run = Run(fmt::format("gemm evaluate --json --measured {} {}", file, workspace));
+    EXPECT_EQ(run.code, 0) << run.err;
+    return nlohmann::json::parse(run.out)["not_modelled"].get<int>();
+  };
+  EXPECT_EQ(not_modelled(""), 0);
+  EXPECT_EQ(not_modelled("--workspace 4M"), 0);
+  EXPECT_EQ(not_modelled("--workspace 4095k"), 1);
+  EXPECT_EQ(Run(fmt::format("gemm evaluate --workspace lots --measured {}", file)).code, 2);
+}
+
+TEST_F(Cli, RankTakesTheFlagsOfSelect) {
+  const std::string names =
+      Write("names.txt",
+            "Cijk_Alik_Bljk_BBS_BH_UserArgs_MT128x128x64_MI16x16x1_SN_GSU4_ISA942_PGR2_WG32_8_1\n"
+            "Cijk_Alik_Bljk_BBS_BH_UserArgs_MT128x128x64_MI16x16x1_SN_GSU1_ISA942_PGR2_WG32_8_1\n");
+  const auto ranked = [&](const std::string& more) {
+    const Outcome run = Run(fmt::format(
+        "gemm rank --device mi300x -n 512 -k 8192 --json --kernels {} {}", names, more));
+    EXPECT_EQ(run.code, 0) << more << ": " << run.err;
+    return run.code == 0 ? nlohmann::json::parse(run.out) : nlohmann::json();
+  };
+  const auto us = [](const nlohmann::json& json) {
+    return json["kernels"][0]["predicted_us"].get<double>();
+  };
+  const auto plain = ranked("-m 4096");
+  EXPECT_EQ(plain["problem"]["dtype_out"], "bf16");
+  const auto wide = ranked("-m 4096 --dtype-out fp32");
+  EXPECT_EQ(wide["problem"]["dtype_out"], "fp32");
+  EXPECT_GT(us(wide), us(plain));
+  EXPECT_EQ(ranked("-m 4096 --lda 8193")["problem"]["lda"], 8193);
+  EXPECT_GT(us(ranked("-m 4096 --lda 8193")), us(plain)) << "rows that start anywhere";
+  EXPECT_GT(us(ranked("-m 4096 --partition cpx")), 4 * us(plain));
+  EXPECT_GT(us(ranked("-m 4096 --units 20")), us(ranked("-m 4096 --units 200")));
+  EXPECT_EQ(ranked("-m 4096 --units 20")["units"], 20);
+  EXPECT_GT(us(ranked("--group 4000,1,1,1,93")), us(plain)) << "a tile a group";
+  EXPECT_EQ(ranked("-m 4096 --workspace 0")["unable"].size(), 1u);
+  const std::string tail = " -n 512 -k 8192 --kernels " + names;
+  EXPECT_THAT(Run("gemm rank --device mi300x -m 4 --ldc 3" + tail).err, HasSubstr("ldc is 3"));
+  EXPECT_THAT(Run("gemm rank --device mi300x -m 4 --partition cpz" + tail).err,
+              HasSubstr("nearest is 'cpx'"));
+  EXPECT_THAT(Run("gemm rank --device mi300x -m 4 --group 4" + tail).err,
+              HasSubstr("one or the other"));
+  EXPECT_THAT(Run("gemm rank --device mi300x" + tail).err, HasSubstr("-m: M is missing"));
+}
+
+// Shapes on which the times that decide and those that are explained differed in the last place.
+TEST_F(Cli, TheListIsInTheOrderOfTheTimesShown) {
+  for (const char* shape :
+       {"h200 -m 1000 -n 4096 -k 8", "h100 -m 1000 -n 4096 -k 128", "h200 -m 257 -n 4096 -k 128",
+        "h200 -m 1000 -n 257 -k 4096", "mi350x -m 1000 -n 4096 -k 128",
+        "host --dtype fp32 -m 99 -n 9 -k 70"}) {
+    const std::string dtype = std::string(shape).starts_with("host") ? "" : " --dtype bf16";
+    const Outcome run =
+        Run(fmt::format("gemm select --top 300 --json --device {}{}", shape, dtype));
+    ASSERT_EQ(run.code, 0) << run.err;
+    double before = 0;
+    const auto json = nlohmann::json::parse(run.out);
+    for (const auto& pick : json["picks"]) {
+      EXPECT_GE(pick["predicted_us"].get<double>(), before) << shape << " " << pick["config"];
+      before = pick["predicted_us"].get<double>();
+    }
+  }
+}
+
+TEST_F(Cli, ExplainRefusesKernelsThatACpuDoesNotHaveAndNamesTheNearest) {
+  const auto refusal = [&](const std::string& config, const std::string& more = "") {
+    const Outcome run =
+        Run(fmt::format("gemm explain --device host-x86-64-avx2 --dtype fp32 -m 300 -n 200 -k 100 "
+                        "--config {} {}",
+                        config, more));
+    EXPECT_EQ(run.code, 2) << config << run.out;
+    return run.err;
+  };
+  // 16 registers: 6 x 2 sums, 2 of B and a broadcast.
+  EXPECT_THAT(refusal("tile.7x2.kc0.mc0.nc0.pa0.pb1.ln1.sM.t1"),
+              HasSubstr("no register tile of 7x2; nearest: 6x2"));
+  EXPECT_THAT(refusal("tile.999x999.kc0.mc0.nc0.pa0.pb1.ln1.sM.t1"), HasSubstr("nearest: 1x7"));
+  EXPECT_THAT(refusal("tile.6x2.kc0.mc0.nc0.pa0.pb0.ln1.sM.t1"), HasSubstr("pb1"));
+  EXPECT_THAT(refusal("tile.6x2.kc0.mc0.nc0.pa0.pb1.ln1.sM.t9999"), HasSubstr("nearest: t"));
+  EXPECT_THAT(refusal("dot.9x9.kc0.mc0.nc0.pa0.pb0.ln1.sM.t1"), HasSubstr("block of dot products"));
+  EXPECT_THAT(refusal("dot.2x4.kc0.mc0.nc0.pa0.pb0.ln1.sM.t1", "--layout nn"),
+              HasSubstr("contiguous in K"));
+  EXPECT_THAT(refusal("amx.2x2.kc0.mc0.nc0.pa0.pb1.ln1.sM.t1"), HasSubstr("AMX"));
+}
+
+TEST_F(Cli, ListsWithHolesAndEmptyValuesAreRefused) {
+  const std::string sides = "gemm select --device h200 --dtype bf16 -n 64 -k 64 ";
+  for (const auto& [group, said] : {std::pair{"''", "empty"},
+                                    {"1,,2", "'' in place 2"},
+                                    {"1,", "'' in place 2"},
+                                    {",", "'' in place 1"},
+                                    {"1,a", "'a' in place 2"},
+                                    {"-1,2", "'-1' in place 1"},
+                                    {"1.5", "'1.5'"},
+                                    {"' 1'", "' 1'"},
+                                    {"0,0", "no group has a row"},
+                                    {"99999999999999999999", "'99999999999999999999'"},
+                                    {"9223372036854775807,1", "too many rows"}}) {
+    const Outcome run =
+        Run(fmt::format("{} --group{}{}", sides, std::string(group) == "''" ? " " : "=", group));
+    EXPECT_EQ(run.code, 2) << group;
+    EXPECT_THAT(run.err, AllOf(HasSubstr("--group"), HasSubstr(said))) << group;
+  }
+  for (const char* option : {"-m", "--batch", "--lda", "--units", "--top", "--partition",
+                             "--family", "--dtype-out", "--workspace", "--layout"}) {
+    const std::string m = std::string(option) == "-m" ? "" : " -m 64";
+    const Outcome run = Run(fmt::format("{}{} {} ''", sides, m, option));
+    EXPECT_EQ(run.code, 2) << option;
+  }
+  for (const char* number : {"9223372036854775808", "-9223372036854775809"})
+    EXPECT_THAT(Run(fmt::format("{} -m {}", sides, number)).err, HasSubstr("does not fit 64 bits"));
 }
 
 TEST_F(Cli, CostEvaluateOfOneDeviceLeavesTheOthersOut) {

@@ -1,111 +1,147 @@
 // The selected kernel and each vendor library in turn on the same operands.
 //
-//   ratio = median time of the faster library / median time of the pick
+//   ratio = median time of the fastest library / median time of the pick
 //
 // Rounds interleave the contestants, so that a slow spell hits all; each contestant's result is
-// checked once; all use the same number of threads and warm caches (gemm/timing.h). Selection
-// itself is not in the pick's time: it is done once a shape and costs microseconds
-// (families/cpu/select_bench.cc).
+// checked once; all are timed alike (the workbench's Sample). Selection itself is not in the pick's
+// time: it is done once a shape and costs microseconds (families/*/select_bench.cc); where a call
+// only launches the work, what the call and the selection cost the host is measured beside it.
 
 #include "gnomon/gemm/bench.h"
 
-#include <cmath>
+#include <fmt/format.h>
 
-#include "gnomon/gemm/operands.h"
-#include "gnomon/gemm/select.h"
-#include "gnomon/gemm/timing.h"
-#include "gnomon/gemm/vendor_blas.h"
+#include <cmath>
 
 namespace gnomon {
 namespace {
 
-struct Contestant {
+using Ending = Outcome::Ending;
+
+struct Entrant {
   std::string name;
-  TimedCall call;
-  Samples samples;
+  Contestant contestant;
+  Samples samples = {};
 };
 
-Status CheckOnce(Contestant& contestant, const Problem& problem, Operands& operands) {
-  operands.Poison();
-  GNOMON_TRY(contestant.call());
-  const Status correct = operands.Check();
-  if (!correct.ok())
-    return Fault(fmt::format("{} computes {} wrongly: {}", contestant.name, problem.Text(),
-                             correct.error().message));
-  return Done{};
-}
+class Bencher {
+ public:
+  Bencher(const Device& device, Workbench& bench, const BenchOptions& options)
+      : bench_(bench),
+        options_(options),
+        family_(&bench.family()),
+        selector_(device, std::span(&family_, 1), options.units) {
+    result_.vendors = bench.Vendors();
+  }
 
-Result<BenchRow> BenchShape(const Device& device, const KernelRunner& runner, const Shape& shape,
-                            std::span<const std::unique_ptr<VendorBlas>> libraries,
-                            const BenchOptions& options) {
-  const Problem& problem = shape.problem;
-  const Family* family = &runner.family();
-  GNOMON_ASSIGN(const std::vector<Pick> picks,
-                Select(device, problem, std::span(&family, 1), options.units));
-  GNOMON_ASSIGN(Operands operands, Operands::Make(problem));
-  const auto* a = static_cast<const float*>(operands.a());
-  const auto* b = static_cast<const float*>(operands.b());
-  auto* c = static_cast<float*>(operands.c());
+  BenchResult& result() { return result_; }
 
-  std::vector<Contestant> contestants;
-  contestants.push_back(
-      {"the pick", [&] { return runner.Run(problem, picks[0].config, a, b, c); }, {}});
-  for (const std::unique_ptr<VendorBlas>& library : libraries)
-    contestants.push_back(
-        {library->name(),
-         [&problem, &library, a, b, c] { return library->Sgemm(problem, a, b, c); },
-         {}});
-  for (Contestant& contestant : contestants) GNOMON_TRY(CheckOnce(contestant, problem, operands));
-  for (int round = 0; round < options.rounds; ++round) {
-    for (Contestant& contestant : contestants) {
-      GNOMON_TRY(contestant.samples.Take(contestant.call, Microseconds(options.min_sample_us)));
+  // Adds a row; or, where a contestant fails and the bench keeps going, to result().failed.
+  Status Shape(const gnomon::Shape& shape) {
+    const Problem& problem = shape.problem;
+    const Result<Pick> selected = selector_.Select(problem);
+    if (!selected.ok()) return PassOver(problem, selected.error());
+    if (const Status ready = bench_.Prepare(problem); !ready.ok())
+      return PassOver(problem, ready.error());
+    const Pick& pick = *selected;
+    std::vector<Entrant> entrants = {
+        {fmt::format("config {}", family_->Print(pick.config)), {pick.config}}};
+    for (size_t i = 0; i < result_.vendors.size(); ++i)
+      entrants.push_back({result_.vendors[i], {.vendor = static_cast<int>(i)}});
+    GNOMON_ASSIGN(const bool done, Run(problem, entrants));
+    if (!done) return Done{};
+
+    BenchRow row;
+    row.shape = shape;
+    row.config = family_->Print(pick.config);
+    row.predicted = pick.predicted;
+    row.pick = entrants[0].samples.Time();
+    for (size_t i = 1; i < entrants.size(); ++i) {
+      const Seconds time = entrants[i].samples.Time();
+      if (i > 1 && time >= row.vendor) continue;
+      row.vendor = time;
+      row.vendor_name = entrants[i].name;
     }
+    row.host = bench_.CostOfCalls(selector_);
+    result_.conditions = bench_.Conditions();
+    result_.rows.push_back(std::move(row));
+    return Done{};
   }
 
-  BenchRow row;
-  row.shape = shape;
-  row.config = family->Print(picks[0].config);
-  row.predicted = picks[0].predicted;
-  row.pick = contestants[0].samples.Time();
-  for (size_t i = 1; i < contestants.size(); ++i) {
-    const Seconds time = contestants[i].samples.Time();
-    if (i > 1 && time >= row.vendor) continue;
-    row.vendor = time;
-    row.vendor_name = contestants[i].name;
+ private:
+  // A shape that cannot be done ends the bench, or is passed over; a fault of the machine ends it.
+  Status PassOver(const Problem& problem, const Error& error) {
+    if (!options_.keep_going || error.code != Error::Code::kBadInput) return error;
+    result_.passed_over.push_back(fmt::format("{}: {}", problem.Text(), error.Text()));
+    return Done{};
   }
-  return row;
-}
+
+  // False: a contestant failed and is in result().failed.
+  Result<bool> Run(const Problem& problem, std::vector<Entrant>& entrants) {
+    for (Entrant& entrant : entrants) {
+      const Outcome outcome = bench_.Verify(entrant.contestant);
+      if (!outcome.right()) return Judge(problem, entrant, outcome);
+    }
+    for (int round = 0; round < options_.rounds; ++round) {
+      for (Entrant& entrant : entrants) {
+        const Outcome outcome = bench_.Sample(entrant.contestant, entrant.samples);
+        if (!outcome.right()) return Judge(problem, entrant, outcome);
+      }
+    }
+    return true;
+  }
+
+  Result<bool> Judge(const Problem& problem, const Entrant& entrant, const Outcome& outcome) {
+    const bool wrong = outcome.ending == Ending::kWrong;
+    std::string text =
+        wrong ? fmt::format("{} computes {} wrongly: {}", entrant.name, problem.Text(), outcome.why)
+              : fmt::format("{} fails on {}: {}", entrant.name, problem.Text(), outcome.why);
+    if (!options_.keep_going || outcome.ending == Ending::kLost) return Fault(std::move(text));
+    result_.failed.push_back(std::move(text));
+    return false;
+  }
+
+  Workbench& bench_;
+  const BenchOptions& options_;
+  const Family* family_;
+  Selector selector_;
+  BenchResult result_;
+};
 
 }  // namespace
 
-Result<BenchResult> BenchAgainstVendor(const Device& device, const KernelRunner& runner,
+BenchOptions GpuBenchOptions() {
+  BenchOptions options;
+  options.rounds = 7;
+  options.keep_going = true;
+  return options;
+}
+
+Result<BenchResult> BenchAgainstVendor(const Device& device, Workbench& bench,
                                        const std::vector<Shape>& shapes,
                                        const BenchOptions& options) {
   constexpr double kGflop = 1e9;
-  GNOMON_ASSIGN(const auto libraries, LoadVendorBlas());
-  BenchResult result;
-  for (const auto& library : libraries) {
-    library->SetThreads(options.units > 0 ? options.units : device.units);
-    result.vendors.push_back(library->name());
-  }
-  double log_sum = 0;
+  Bencher bencher(device, bench, options);
+  BenchResult& result = bencher.result();
+  GNOMON_CHECK(!result.vendors.empty());
   int done = 0;
   for (const Shape& shape : shapes) {
     ++done;
     if (options.max_gflop > 0 && shape.problem.flops().value > options.max_gflop * kGflop) continue;
-    if (shape.problem.dtype != DType::kFp32 || shape.problem.dtype_out != DType::kFp32)
-      return BadInput("bench compares fp32: OpenBLAS and BLIS have no GEMM of another type here",
-                      "--dtype");
     if (options.progress)
       options.progress(done - 1, static_cast<int>(shapes.size()),
                        fmt::format("{} {}", shape.name, shape.problem.Text()));
-    GNOMON_ASSIGN(BenchRow row, BenchShape(device, runner, shape, libraries, options));
-    log_sum += std::log(row.ratio());
-    result.rows.push_back(std::move(row));
+    GNOMON_TRY(bencher.Shape(shape));
   }
-  if (result.rows.empty()) return BadInput("no shape is within the size limit", "--max-gflop");
-  result.geomean_ratio = std::exp(log_sum / static_cast<double>(result.rows.size()));
-  return result;
+  if (result.rows.empty() && result.failed.empty() && !result.passed_over.empty())
+    return BadInput("no shape can be benched: " + result.passed_over.front());
+  if (result.rows.empty() && result.failed.empty())
+    return BadInput("no shape is within the size limit", "--max-gflop");
+  double log_sum = 0;
+  for (const BenchRow& row : result.rows) log_sum += std::log(row.ratio());
+  if (!result.rows.empty())
+    result.geomean_ratio = std::exp(log_sum / static_cast<double>(result.rows.size()));
+  return std::move(result);
 }
 
 }  // namespace gnomon

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -55,8 +56,9 @@ Result<MeasuredFile> MeasuredFile::Open(const std::string& path) {
   } else if (text.compare(0, kMeasuredHeader.size(), kMeasuredHeader) != 0) {
     return BadInput(fmt::format("the header must be '{}'", kMeasuredHeader), path + ":1:1");
   } else if (!OnlyHeader(text)) {
-    GNOMON_ASSIGN(const std::vector<Measurement> rows, ParseMeasurements(text, path));
-    for (const Measurement& row : rows) file.keys_.insert(Key(row));
+    GNOMON_ASSIGN(const MeasuredTable table, ParseUnfinishedTable(text, path));
+    for (const Measurement& row : table.rows) file.Remember(row);
+    for (const Measurement& row : table.failures) file.Remember(row);
   }
   file.size_ = static_cast<std::int64_t>(text.size());
   if (file.size_ != status.st_size && ftruncate(file.descriptor_, file.size_) != 0)
@@ -68,18 +70,28 @@ MeasuredFile::MeasuredFile(MeasuredFile&& other) noexcept
     : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       size_(other.size_),
-      keys_(std::move(other.keys_)) {}
+      rows_(std::move(other.rows_)) {}
 
 MeasuredFile::~MeasuredFile() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-bool MeasuredFile::Has(const Measurement& row) const { return keys_.contains(Key(row)); }
+bool MeasuredFile::Has(const Measurement& row) const { return rows_.contains(Key(row)); }
+
+const std::string* MeasuredFile::FailureOf(const Measurement& row) const {
+  const auto found = rows_.find(Key(row));
+  return found != rows_.end() && found->second.failed ? &found->second.source : nullptr;
+}
+
+void MeasuredFile::Remember(const Measurement& row) {
+  const bool failed = std::isnan(row.us);
+  rows_.insert_or_assign(Key(row), Row{failed, failed ? row.source : std::string()});
+}
 
 Status MeasuredFile::Append(const std::vector<Measurement>& rows) {
   if (rows.empty()) return Done{};
   std::string text;
-  if (size_ == 0) text = std::string(kMeasuredHeader) + "\n";
+  if (size_ == 0) text.append(kMeasuredHeader).append("\n");
   for (const Measurement& row : rows) text += MeasurementLine(row);
   size_t written = 0;
   while (written < text.size()) {
@@ -95,7 +107,7 @@ Status MeasuredFile::Append(const std::vector<Measurement>& rows) {
   }
   if (fsync(descriptor_) != 0) return SystemFault("cannot reach the disk", path_);
   size_ += static_cast<std::int64_t>(text.size());
-  for (const Measurement& row : rows) keys_.insert(Key(row));
+  for (const Measurement& row : rows) Remember(row);
   return Done{};
 }
 

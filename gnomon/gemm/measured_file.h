@@ -4,7 +4,7 @@
 /// and a file that a kill left with a torn last line is taken up again.
 
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "gnomon/base/result.h"
@@ -22,6 +22,8 @@ class MeasuredFile {
 
   /// True where a row of the same device, family, problem and config stands in the file.
   bool Has(const Measurement& row) const;
+  /// The source of such a row that has no time: why the config failed. Null: there is none.
+  const std::string* FailureOf(const Measurement& row) const;
   /// Writes the rows behind one another and waits for the disk. A failed write leaves the file as
   /// before.
   Status Append(const std::vector<Measurement>& rows);
@@ -31,7 +33,13 @@ class MeasuredFile {
   std::string path_;
   int descriptor_ = -1;
   std::int64_t size_ = 0;
-  std::unordered_set<std::string> keys_;
+  void Remember(const Measurement& row);
+
+  struct Row {
+    bool failed = false;
+    std::string source;  ///< of a failed one
+  };
+  std::unordered_map<std::string, Row> rows_;
 };
 
 }  // namespace gnomon

@@ -47,11 +47,14 @@ struct Measurement {
 struct MeasuredTable {
   std::vector<Measurement> rows;
   std::int64_t failed = 0;
+  std::vector<Measurement> failures;  ///< those rows; us is NaN
 };
 
 /// The family's name and config string are not checked here: a reader may know no such family.
 Result<MeasuredTable> ReadMeasuredTable(const std::string& path);
 Result<MeasuredTable> ParseMeasuredTable(std::string_view text, std::string_view path);
+/// The same of a file that still grows: it may have nothing but failed configs yet.
+Result<MeasuredTable> ParseUnfinishedTable(std::string_view text, std::string_view path);
 /// The same without the count.
 Result<std::vector<Measurement>> ReadMeasurements(const std::string& path);
 Result<std::vector<Measurement>> ParseMeasurements(std::string_view text, std::string_view path);

@@ -74,6 +74,9 @@ TEST(Measurements, RefuseTornRowsAndTimesThatAreNone) {
       {head + "host,cpu,fp32,fp32,nt,1,1,1,1,,,,,,,,inf,s,c\n", "m.csv:2:38"},
       {head + "host,cpu,fp32,fp32,nt,1,1,1,1,,,,,,,,,s,c\n", "m.csv:2:38"},
       {head + "host,cpu,fp32,fp32,nt,1,1,1,1,,,,,,,,4\n", "m.csv:2"},
+      {head + "host,cpu,fp32,fp32,nt,1,1,1,1,,,,big,,,,4,s,c\n", "m.csv:2:34: mma_m"},
+      {head + "host,cpu,fp32,fp32,nt,1,1,1,1,,,,16,-1,,,4,s,c\n", "m.csv:2:37: mma_n"},
+      {head + "host,cpu,fp32,fp32,nt,1,1,1,1,,,,16,16,1.5,,4,s,c\n", "m.csv:2:40: mma_k"},
       {"device,family,dtype,dtype_out,layout,m,n,k,batch,usec\n", "us"},
       {head, "no measurements"},
       {"", "m.csv"}};

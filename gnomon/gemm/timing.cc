@@ -11,6 +11,7 @@
 
 #include "gnomon/gemm/timing.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -66,6 +67,13 @@ Seconds Samples::Time() const {
   if (clean()) return {Median(clean_)};
   GNOMON_CHECK(!disturbed_.empty());
   return {*std::min_element(disturbed_.begin(), disturbed_.end())};
+}
+
+std::string Samples::Text() const {
+  if (!clean()) return fmt::format("; least of {} disturbed", disturbed_.size());
+  constexpr double kPercent = 100;
+  return fmt::format("; median of {}; spread {:.1f}%", clean_.size(),
+                     kPercent * MedianAbsoluteDeviation(clean_) / Median(clean_));
 }
 
 }  // namespace gnomon

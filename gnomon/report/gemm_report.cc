@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "gnomon/base/statistics.h"
 #include "gnomon/base/text_table.h"
 
 namespace gnomon {
@@ -30,6 +31,7 @@ std::string SideFlags(const Problem& problem) {
   for (const auto& [flag, value] :
        {std::pair{"--lda", problem.lda}, {"--ldb", problem.ldb}, {"--ldc", problem.ldc}})
     if (value != 0) flags += fmt::format(" {} {}", flag, value);
+  if (problem.workspace) flags += fmt::format(" --workspace {:.0f}", problem.workspace->value);
   return flags;
 }
 
@@ -106,6 +108,12 @@ Json PickJson(const ExplainedPick& pick) {
           {"terms", terms}};
 }
 
+std::string DeviceFlags(const Device& device, std::string_view flags) {
+  return flags.empty() ? "--device " + device.id : std::string(flags);
+}
+
+}  // namespace
+
 Json ProblemJson(const Problem& problem) {
   Json json = {{"m", problem.m},
                {"n", problem.n},
@@ -115,14 +123,12 @@ Json ProblemJson(const Problem& problem) {
                {"dtype", Name(problem.dtype)},
                {"dtype_out", Name(problem.dtype_out)}};
   if (problem.grouped()) json["group_m"] = problem.group_m;
+  for (const auto& [name, value] :
+       {std::pair{"lda", problem.lda}, {"ldb", problem.ldb}, {"ldc", problem.ldc}})
+    if (value != 0) json[name] = value;
+  if (problem.workspace) json["workspace_bytes"] = problem.workspace->value;
   return json;
 }
-
-std::string DeviceFlags(const Device& device, std::string_view flags) {
-  return flags.empty() ? "--device " + device.id : std::string(flags);
-}
-
-}  // namespace
 
 std::string PicksText(const Device& device, const Problem& problem,
                       std::span<const ExplainedPick> picks, std::string_view device_flags) {
@@ -216,26 +222,68 @@ Json ExplainJson(const Device& device, const Problem& problem, const Explanation
 }
 
 std::string SweepText(const SweepResult& result, const std::string& path) {
-  return fmt::format(
-      "{} of {} shapes are complete in {} ({} rows written now)\n"
-      "next: gnomon gemm evaluate --device host --measured {}\n",
-      result.complete, result.shapes, path, result.rows_written, path);
+  std::string text = fmt::format("{} of {} shapes are complete in {} ({} rows written now)\n",
+                                 result.complete, result.shapes, path, result.rows_written);
+  if (result.failed > 0)
+    text +=
+        fmt::format("{} configs have no time: {} are wrong, {} cannot run (their rows say why)\n",
+                    result.failed, result.wrong.size(),
+                    result.failed - static_cast<std::int64_t>(result.wrong.size()));
+  for (const std::string& shape : result.passed_over) text += "passed over: " + shape + "\n";
+  for (const std::string& wrong : result.wrong) text += "wrong: " + wrong + "\n";
+  return text +
+         fmt::format("next: gnomon gemm evaluate --device {} --measured {}\n", result.device, path);
 }
 
 Json SweepJson(const SweepResult& result, const std::string& path) {
   return {{"output", path},
           {"shapes", result.shapes},
           {"complete", result.complete},
-          {"rows_written", result.rows_written}};
+          {"rows_written", result.rows_written},
+          {"failed", result.failed},
+          {"passed_over", result.passed_over},
+          {"wrong", result.wrong}};
 }
+
+namespace {
+
+std::string Nanoseconds(Seconds time) {
+  constexpr double kNanosecond = 1e-9;
+  return fmt::format("{:.0f} ns", time.value / kNanosecond);
+}
+
+// Medians over the shapes: what calls cost is a matter of the host, not of the shape.
+std::string HostCostText(std::span<const BenchRow> rows) {
+  std::vector<double> call, cold, bare;
+  for (const BenchRow& row : rows) {
+    if (!row.host) continue;
+    call.push_back(row.host->call.value);
+    cold.push_back(row.host->cold_select.value);
+    bare.push_back(row.host->bare_launch.value);
+  }
+  if (call.empty()) return {};
+  const Seconds added{Median(call) - Median(bare)};
+  return fmt::format(
+      "measured on the host, a call: {} with its selection, {} more than a bare launch ({}); "
+      "selection of a problem never seen: {} (medians over the shapes)\n",
+      Nanoseconds({Median(call)}), Nanoseconds(added), Nanoseconds({Median(bare)}),
+      Nanoseconds({Median(cold)}));
+}
+
+}  // namespace
 
 std::string BenchText(const BenchResult& result) {
   std::string vendors;
   for (const std::string& vendor : result.vendors)
     vendors += (vendors.empty() ? "" : " and ") + vendor;
-  std::string text = fmt::format(
-      "pick against the better of {}: {:.3f} times as fast (geometric mean, {} shapes)\n", vendors,
-      result.geomean_ratio, result.rows.size());
+  std::string text =
+      fmt::format("pick against {}{}: {:.3f} times as fast (geometric mean, {} shapes)\n",
+                  result.vendors.size() > 1 ? "the better of " : "", vendors, result.geomean_ratio,
+                  result.rows.size());
+  for (const std::string& shape : result.passed_over) text += "passed over: " + shape + "\n";
+  for (const std::string& failed : result.failed) text += "failed: " + failed + "\n";
+  text += HostCostText(result.rows);
+  if (!result.conditions.empty()) text += "conditions: " + result.conditions + "\n";
   TextTable table(
       {"shape", "problem", "pick", "predicted", "measured", "vendor", "measured", "ratio"});
   for (const BenchRow& row : result.rows) {
@@ -261,8 +309,18 @@ Json BenchJson(const BenchResult& result) {
                     {"vendor", row.vendor_name},
                     {"vendor_us", InMicroseconds(row.vendor)},
                     {"ratio", row.ratio()}});
+    if (row.host) {
+      rows.back()["host_call_us"] = InMicroseconds(row.host->call);
+      rows.back()["host_cold_select_us"] = InMicroseconds(row.host->cold_select);
+      rows.back()["host_bare_launch_us"] = InMicroseconds(row.host->bare_launch);
+    }
   }
-  return {{"rows", rows}, {"vendors", result.vendors}, {"geomean_ratio", result.geomean_ratio}};
+  return {{"rows", rows},
+          {"vendors", result.vendors},
+          {"geomean_ratio", result.geomean_ratio},
+          {"failed", result.failed},
+          {"passed_over", result.passed_over},
+          {"conditions", result.conditions}};
 }
 
 }  // namespace gnomon

@@ -16,6 +16,9 @@
 
 namespace gnomon {
 
+/// What was asked: {m, n, k, batch, layout, dtype, dtype_out} and what is not the default.
+Json ProblemJson(const Problem& problem);
+
 /// A pick with its terms, ready to print.
 struct ExplainedPick {
   std::string family, config;

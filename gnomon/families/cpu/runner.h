@@ -1,8 +1,8 @@
 #pragma once
 
-/// The kernels of family `cpu` as sweep and bench run them (gemm/sweep.h).
+/// The kernels of family `cpu` as sweep and bench run them (gemm/host_workbench.h).
 
-#include "gnomon/gemm/sweep.h"
+#include "gnomon/gemm/host_workbench.h"
 
 namespace gnomon::cpu {
 
