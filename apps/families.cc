@@ -6,6 +6,8 @@
 
 #include "gnomon/base/nearest.h"
 #include "gnomon/families/cpu/cpu_gemm.h"
+#include "gnomon/families/cuda/cublaslt.h"
+#include "gnomon/families/cuda/cuda_family.h"
 #include "gnomon/families/cuda/cuda_gemm.h"
 #include "gnomon/families/hip/cdna_family.h"
 #include "gnomon/families/triton/triton_gemm.h"
@@ -19,13 +21,19 @@ struct Listed {
   bool (*made_for)(const Device&) = nullptr;
 };
 
-std::array<Listed, 5> All() {
+std::array<Listed, 7> All() {
   return {
       {{&cpu::GemmFamily(), false, [](const Device& d) { return d.kind == Device::Kind::kCpu; }},
        {&triton::GemmFamily(), true, [](const Device& d) { return d.kind == Device::Kind::kGpu; }},
        {&hip::CdnaFamily(), false, [](const Device& d) { return d.arch.starts_with("gfx"); }},
-       {&cuda::Sm90Family(), true, [](const Device& d) { return d.arch.starts_with("sm_90"); }},
-       {&cuda::Sm100Family(), true, [](const Device& d) { return d.arch.starts_with("sm_10"); }}}};
+       {&cuda::CudaFamily(), true, [](const Device& d) { return d.arch.starts_with("sm_90"); }},
+       // What TMA kernels could do in general. Hopper has our own, which a pick can run: one beside
+       // them that only the model knows would be no answer. By name it says what a tile that our
+       // table lacks would bring.
+       {&cuda::Sm90Family(), true, [](const Device&) { return false; }},
+       {&cuda::Sm100Family(), true, [](const Device& d) { return d.arch.starts_with("sm_10"); }},
+       // The vendor's own kernels, asked of the GPU itself: only where they are named.
+       {&cuda::CublasLtFamily(), false, [](const Device&) { return false; }}}};
 }
 
 }  // namespace

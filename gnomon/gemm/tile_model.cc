@@ -321,9 +321,9 @@ TileTime PriceTiles(const TileMachine& machine, const TileTraits& traits, const 
     memory = std::max(memory, moved / (active * machine.hbm_unit_rate));
   }
   if (machine.llc_rate > 0) memory = std::max(memory, time.traffic.beyond_l2 / machine.llc_rate);
-  memory =
-      std::max({memory, time.traffic.requested / machine.l2_rate,
-                UnitBytes(grid, problem, kernel) * std::max(1.0, share) / machine.l2_unit_rate});
+  memory = std::max({memory, time.traffic.requested * kernel.l2_weight / machine.l2_rate,
+                     UnitBytes(grid, problem, kernel) * kernel.port_weight * std::max(1.0, share) /
+                         machine.l2_unit_rate});
   memory += traits.memory_latency * machine.hertz;
   time.memory = std::max(0.0, memory - units) + traits.exposed_memory * std::min(memory, units);
 

@@ -61,8 +61,11 @@ struct TileKernel {
   double step_chain = 0;  ///< least cycles from one k step to the next of the same workgroup
   double prologue = 0;    ///< cycles before the first k step ends its wait
   double epilogue = 0;    ///< cycles after the last one, of the workgroup alone
-  double epilogue_busy = 0;       ///< of these, cycles that other workgroups cannot use
-  double bytes_c = 2;             ///< an element of C as the main kernel stores it
+  double epilogue_busy = 0;  ///< of these, cycles that other workgroups cannot use
+  double bytes_c = 2;        ///< an element of C as the main kernel stores it
+  /// What a byte asked of L2 costs it, and the unit's port, in bytes: more where rows begin inside
+  /// a line, or where no neighbour asks for the same at the same time.
+  double l2_weight = 1, port_weight = 1;
   bool dies_apart = true;         ///< neighbouring tiles run on one die (workgroups are remapped)
   bool reads_past_cache = false;  ///< non-temporal operands: each tile's reads go to memory
 };
