@@ -10,6 +10,7 @@
 #include "gnomon/device/calibrate.h"
 #include "gnomon/device/check.h"
 #include "gnomon/device/device.h"
+#include "gnomon/families/cuda/calibrate_gpu.h"
 #include "gnomon/report/device_report.h"
 #include "gnomon/train/load_engine.h"
 
@@ -60,9 +61,49 @@ struct CalibrateArguments {
   bool json = false;
 };
 
+// Verdict, readings that a device file has no key for, next step.
+std::string GpuText(const cuda::GpuCalibration& calibration, const std::string& path) {
+  std::string text = fmt::format("measured {} on {}, written to {}\n", calibration.base.id,
+                                 calibration.readings.gpu.name, path);
+  for (const cuda::ReachedRate& rate : calibration.readings.rates) {
+    constexpr double kTera = 1e12;
+    text +=
+        fmt::format("  {:9} {:6.1f} TFLOP/s sustained, {:6.1f} in a burst ({}", Name(rate.dtype),
+                    rate.sustained.value / kTera, rate.burst.value / kTera, rate.config);
+    if (rate.clocks.sm_mhz > 0)
+      text += fmt::format(", {:.0f} MHz, {:.0f} W", rate.clocks.sm_mhz, rate.clocks.power_watts);
+    text += ")\n";
+  }
+  for (const std::string& skipped : calibration.readings.skipped)
+    text += fmt::format("  not measured: {}\n", skipped);
+  return text + fmt::format("next: gnomon device show {}\n", path);
+}
+
+int CalibrateCuda(int ordinal, const CalibrateArguments& arguments) {
+  const Result<cuda::GpuCalibration> calibration = [&] {
+    Progress progress(fmt::format("calibrating cuda:{}", ordinal), 0);
+    return cuda::CalibrateGpu(ordinal, [&](int done, int total, const std::string& what) {
+      progress.SetTotal(total);
+      progress.Update(done, what);
+    });
+  }();
+  if (!calibration) return Fail(calibration.error());
+  const std::string path =
+      arguments.output.empty() ? calibration->base.id + "-measured.toml" : arguments.output;
+  if (const Status written = WriteOverlay(calibration->measured, calibration->base, path);
+      !written.ok())
+    return Fail(written.error());
+  return Print(arguments.json, GpuText(*calibration, path), DeviceJson(calibration->measured));
+}
+
 int Calibrate(const CalibrateArguments& arguments) {
+  if (arguments.on.starts_with("cuda")) {
+    const Result<int> ordinal = cuda::ParseCudaPlace(arguments.on);
+    if (!ordinal) return Fail(BadInput(ordinal.error().message, "--on"));
+    return CalibrateCuda(*ordinal, arguments);
+  }
   if (arguments.on != "host") {
-    constexpr std::string_view kPlaces[] = {"host"};
+    constexpr std::string_view kPlaces[] = {"host", "cuda:0"};
     return Fail(BadInput(UnknownName("place", arguments.on, kPlaces), "--on"));
   }
   const std::string path = arguments.output.empty() ? HostOverlayPath() : arguments.output;
@@ -120,11 +161,14 @@ void AddDeviceCommands(CLI::App& app, Chosen& chosen) {
   check->callback([&chosen, json, paths] { chosen = [=] { return Check(*paths, *json); }; });
 
   auto arguments = std::make_shared<CalibrateArguments>();
-  CLI::App* calibrate = AddLeaf(*device, "calibrate", "measure the present device (under a minute)",
-                                "gnomon device calibrate --on host -o host.toml", &arguments->json);
-  calibrate->add_option("--on", arguments->on, "what to measure: host")->capture_default_str();
-  calibrate->add_option("-o,--output", arguments->output,
-                        "overlay file (default: where device `host` looks for it)");
+  CLI::App* calibrate =
+      AddLeaf(*device, "calibrate", "measure the present device (a minute or two)",
+              "gnomon device calibrate --on host -o host.toml", &arguments->json);
+  calibrate->add_option("--on", arguments->on, "what to measure: host, cuda:N")
+      ->capture_default_str();
+  calibrate->add_option(
+      "-o,--output", arguments->output,
+      "overlay file (default: where device `host` looks for it; ID-measured.toml of a GPU)");
   calibrate->add_option("--threads", arguments->threads, "cores to use (0: all)")
       ->check(CLI::Range(0, 4096));
   calibrate->callback([&chosen, arguments] { chosen = [=] { return Calibrate(*arguments); }; });

@@ -26,6 +26,9 @@ Result<Device> CalibrateHost(const CalibrateOptions& options);
 /// Writes the measured facts as an overlay file that names the CPU it was taken on.
 Status WriteOverlay(const Device& device, const std::string& path);
 
+/// The same for a device file that `measured` was made from: writes the facts that differ.
+Status WriteOverlay(const Device& measured, const Device& base, const std::string& path);
+
 /// Where `host` looks for its overlay: $GNOMON_HOST, else $XDG_CACHE_HOME or ~/.cache +
 /// /gnomon/host.toml.
 std::string HostOverlayPath();

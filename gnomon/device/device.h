@@ -48,6 +48,9 @@ struct Rate {
   double flops_per_unit_clock = 0;  ///< an FMA counts 2
   FlopsPerSecond peak;  ///< units × rate × boost clock; as the file states it, checked
   std::string shape;    ///< matrix instruction "MxNxK", empty for vector units
+  /// Reached by a large square product on random data: in its first milliseconds, and when the
+  /// power limit has settled. For the reader, the model has clocks; 0: not measured.
+  FlopsPerSecond burst{}, sustained{};
 };
 
 struct Link {

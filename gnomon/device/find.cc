@@ -89,8 +89,11 @@ Result<Device> FindDevice(std::string_view id) {
   if (id == kHost) return PresentHost();
   GNOMON_ASSIGN(const std::string path, device_schema::FindDeviceFile(id));
   GNOMON_ASSIGN(Device device, ReadDevice(path));
-  if (device.id != id)
+  if (device.id == id) return device;
+  GNOMON_ASSIGN(const device_schema::OverlayHeader header, device_schema::ReadOverlayHeader(path));
+  if (header.overlay_of.empty())
     return BadInput(fmt::format("the file states id '{}', not '{}'", device.id, id), path);
+  device.id = id;  // an overlay is a device of its own beside its base
   return device;
 }
 

@@ -1,12 +1,14 @@
-// The overlay file: what was measured on this host, in the form ReadDevice takes.
+// The overlay file: what was measured on this machine, in the form ReadDevice takes.
 //
 // Every fact of kind `measured` is written under its table, with its source and date, at full
-// precision, so that it reads back to the same value.
+// precision, so that it reads back to the same value. An overlay of a GPU holds what differs from
+// its base alone: base files cite measurements of others.
 
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 #include "gnomon/base/files.h"
 #include "gnomon/device/calibrate.h"
@@ -51,12 +53,14 @@ std::vector<std::string> Entries(const Device& device, const schema::Section& se
   return entries;
 }
 
+using Chosen = bool(const std::string& path, const Fact& fact);
+
 std::string EntryText(const Device& device, const schema::Section& section,
-                      const std::string& entry) {
+                      const std::string& entry, const std::function<Chosen>& chosen) {
   std::string numbers;
   for (const schema::Key& key : section.keys) {
     const auto fact = device.facts.find(schema::JoinPath(section, entry, key.name));
-    if (fact != device.facts.end() && Measured(fact->second))
+    if (fact != device.facts.end() && Measured(fact->second) && chosen(fact->first, fact->second))
       numbers += FactText(key.name, fact->second);
   }
   if (numbers.empty()) return {};
@@ -73,22 +77,40 @@ std::string EntryText(const Device& device, const schema::Section& section,
   return text + numbers;
 }
 
-}  // namespace
-
-Status WriteOverlay(const Device& device, const std::string& path) {
-  std::string text = fmt::format(
-      "# Measured by `gnomon device calibrate`; good for this CPU only.\n"
-      "overlay_of = \"host-x86-64-avx2\"\ncpu = {}\n",
-      Quoted(CpuSignature()));
+Status Write(const Device& device, std::string text, const std::string& path,
+             const std::function<Chosen>& chosen) {
   for (const schema::Section& section : schema::Sections()) {
     for (const std::string& entry : Entries(device, section))
-      text += EntryText(device, section, entry);
+      text += EntryText(device, section, entry, chosen);
   }
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code failed;
   if (!folder.empty()) std::filesystem::create_directories(folder, failed);
   if (failed) return Fault("cannot create the folder: " + failed.message(), folder.string());
   return WriteFile(path, text);
+}
+
+}  // namespace
+
+Status WriteOverlay(const Device& device, const std::string& path) {
+  std::string head = fmt::format(
+      "# Measured by `gnomon device calibrate`; good for this CPU only.\n"
+      "overlay_of = \"host-x86-64-avx2\"\ncpu = {}\n",
+      Quoted(CpuSignature()));
+  return Write(device, std::move(head), path, [](const std::string&, const Fact&) { return true; });
+}
+
+Status WriteOverlay(const Device& measured, const Device& base, const std::string& path) {
+  std::string head = fmt::format(
+      "# Measured by `gnomon device calibrate` on one {}; the sources name the part and its "
+      "driver.\noverlay_of = {}\n",
+      base.name, Quoted(base.id));
+  return Write(measured, std::move(head), path,
+               [&](const std::string& fact_path, const Fact& fact) {
+                 const auto known = base.facts.find(fact_path);
+                 return known == base.facts.end() || known->second.source != fact.source ||
+                        known->second.value != fact.value;
+               });
 }
 
 std::string HostOverlayPath() {

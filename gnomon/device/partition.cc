@@ -48,7 +48,10 @@ void ScaleRates(Device& device, double by, const std::string& why) {
        {std::pair{&device.matrix, "matrix"}, std::pair{&device.vector, "vector"}}) {
     for (Rate& rate : *rates) {
       rate.peak = rate.peak * by;
-      ScaleFact(device, fmt::format("{}.{}.peak_tflops", section, Name(rate.dtype)), by, why);
+      rate.burst = rate.burst * by;
+      rate.sustained = rate.sustained * by;
+      for (const char* key : {"peak", "burst", "sustained"})
+        ScaleFact(device, fmt::format("{}.{}.{}_tflops", section, Name(rate.dtype), key), by, why);
     }
   }
 }

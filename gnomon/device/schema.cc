@@ -23,7 +23,10 @@ using enum Need;
 
 constexpr Key kUnitsKeys[] = {{"count", kAlways, true}, {"dies", kOptional, true}};
 constexpr Key kClockKeys[] = {{"boost_mhz", kAlways}, {"max_mhz"}, {"sustained_mhz", kAlways}};
-constexpr Key kRateKeys[] = {{"flops_per_unit_clock", kAlways}, {"peak_tflops", kAlways}};
+constexpr Key kRateKeys[] = {{"flops_per_unit_clock", kAlways},
+                             {"peak_tflops", kAlways},
+                             {"burst_tflops"},
+                             {"sustained_tflops"}};
 constexpr Key kExecutionKeys[] = {
     {"wave_width", kGpu, true},
     {"vector_bits", kAlways, true},
@@ -194,6 +197,10 @@ Status SetRate(std::vector<Rate>& rates, const Path& path, double si) {
   }
   if (path.key->name == "peak_tflops") {
     rate->peak.value = si;
+  } else if (path.key->name == "burst_tflops") {
+    rate->burst.value = si;
+  } else if (path.key->name == "sustained_tflops") {
+    rate->sustained.value = si;
   } else {
     rate->flops_per_unit_clock = si;
   }
