@@ -73,7 +73,7 @@ double PartialBytesOf(const Schedule& s, const KernelConfig& config) {
 
 std::int64_t PaddedLeading(std::int64_t columns, DType dtype) {
   // Whole lines, so that a box row is one; short rows would grow too much by that.
-  constexpr std::int64_t kTmaBytes = 16, kShort = 4 * kStepBytes;
+  constexpr std::int64_t kTmaBytes = 16, kShort = std::int64_t{4} * kStepBytes;
   const auto size = static_cast<std::int64_t>(SizeOf(dtype));
   const std::int64_t whole = (columns * size < kShort ? kTmaBytes : kStepBytes) / size;
   return Ceil(columns, whole) * whole;

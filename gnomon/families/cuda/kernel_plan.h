@@ -13,7 +13,7 @@ namespace gnomon::cuda {
 
 /// At the start of every workspace; zero between runs. A config whose tiles need more counters is
 /// not legal.
-inline constexpr std::size_t kCounterBytes = 128 * 1024;
+inline constexpr std::size_t kCounterBytes = std::size_t{128} * 1024;
 
 /// Elements of K in a k step.
 int StepDepth(DType dtype);

@@ -73,8 +73,8 @@ Result<KernelSpace> MakeKernelSpace(const Device& device, const KernelKind& kind
   if (!HasTiles(kind.dtype, kind.layout)) return space;
   const auto add = [&](Kind of) {
     for (const KernelConfig& kernel : KernelsOf(of)) {
-      KernelTile tile = TileOf(machine, space.machines, kind, kernel);
-      if (tile.workers >= 1) space.tiles.push_back(std::move(tile));
+      const KernelTile tile = TileOf(machine, space.machines, kind, kernel);
+      if (tile.workers >= 1) space.tiles.push_back(tile);
     }
   };
   add(kind.kind);
@@ -120,9 +120,11 @@ std::size_t WaysOf(const KernelCandidate& placed, std::size_t orders, const Prob
     ways[count++].group_m = static_cast<std::int32_t>(group_m);
   };
   order(square);
-  for (std::int64_t factor = 2; count < orders; factor *= 2) {
+  std::int64_t factor = 2;
+  while (count < orders) {
     order(square * factor);
     order(square % factor == 0 ? square / factor : 0);
+    factor *= 2;
   }
 
   const auto way = [&](Cut cut, std::int64_t split, bool fix_up) {

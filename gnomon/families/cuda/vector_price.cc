@@ -21,7 +21,6 @@
 namespace gnomon::cuda {
 namespace {
 
-constexpr double kWarpLanes = 32;
 constexpr double kResidentCtas = 4;   // of 8 warps: 64 registers a thread
 constexpr double kLoadsUnderWay = 2;  // chunks: one multiplies while the next is on its way
 constexpr double kReduceSteps = 10;   // instructions a sum: five shuffles and additions

@@ -156,7 +156,7 @@ inline std::int64_t VectorPartsBytes(const VectorPlan& plan) {
   return plan.parts > 1 ? plan.tiles * plan.parts * plan.sums * 4 : 0;
 }
 inline std::int64_t VectorWorkspaceBytes(const VectorPlan& plan) {
-  return plan.parts > 1 ? kVectorCounters * 4 + VectorPartsBytes(plan) : 0;
+  return plan.parts > 1 ? std::int64_t{kVectorCounters} * 4 + VectorPartsBytes(plan) : 0;
 }
 
 }  // namespace gnomon::cuda
