@@ -146,7 +146,7 @@ class Sweeper {
   }
 
   Status TimeAndWrite(const Problem& problem, std::vector<Candidate>& candidates) {
-    const Status timed = ShapeTimer(bench_, problem, options_, candidates).Time();
+    Status timed = ShapeTimer(bench_, problem, options_, candidates).Time();
     if (!timed.ok()) {
       std::erase_if(candidates,
                     [](const Candidate& c) { return c.outcome.ending != Ending::kLost; });
