@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <span>
 #include <unordered_set>
@@ -186,16 +185,14 @@ bool LoadsB(const Problem& p, const void* b) {
   return Aligned(b, p.LeadingB(), several ? ProductOfB(p) : 0, SizeOf(p.dtype), 16);
 }
 
-// Groups `first` up to `last` of a grouped problem.
-void FillGroups(const Problem& problem, const KernelConfig& config, std::size_t first,
-                std::size_t last, Groups& groups) {
-  groups.count = static_cast<std::int32_t>(last - first);
+// At most kMostGroups of them.
+void FillGroups(const Problem& problem, const KernelConfig& config, Groups& groups) {
+  groups.count = static_cast<std::int32_t>(problem.group_m.size());
   const std::int64_t side = static_cast<std::int64_t>(config.tile_m) * config.cluster_m;
-  for (std::size_t i = first; i < last; ++i) {
-    const std::size_t at = i - first;
-    groups.first_tile[at + 1] =
-        groups.first_tile[at] + static_cast<std::int32_t>((problem.group_m[i] + side - 1) / side);
-    groups.first_row[at + 1] = groups.first_row[at] + static_cast<std::int32_t>(problem.group_m[i]);
+  for (std::size_t i = 0; i < problem.group_m.size(); ++i) {
+    groups.first_tile[i + 1] =
+        groups.first_tile[i] + static_cast<std::int32_t>((problem.group_m[i] + side - 1) / side);
+    groups.first_row[i + 1] = groups.first_row[i] + static_cast<std::int32_t>(problem.group_m[i]);
   }
 }
 
@@ -318,7 +315,7 @@ Status RunTiles(const Problem& problem, const KernelConfig& config, const Operan
   arguments.partials.slots =
       reinterpret_cast<float*>(static_cast<char*>(operands.workspace) + kCounterBytes);
   arguments.partials.added_here = config.stream_k || config.fix_up;
-  if (problem.grouped()) FillGroups(problem, config, 0, problem.group_m.size(), arguments.groups);
+  if (problem.grouped()) FillGroups(problem, config, arguments.groups);
   if (config.kind == Kind::kTma) {
     GNOMON_TRY(FillMaps(problem, config, operands, arguments));
   } else {
@@ -392,6 +389,12 @@ Status RunVector(const Problem& problem, const KernelConfig& config, const Opera
 
 constexpr double kCopyAlignment = 256;
 
+// Of the padded copies of A and of B.
+double CopyBytes(const Problem& p, bool a, bool b) {
+  return (a ? PaddedBytesOfA(p) + kCopyAlignment : 0) +
+         (b ? PaddedBytesOfB(p) + kCopyAlignment : 0);
+}
+
 // Takes `bytes` from the workspace, behind its counters.
 char* Take(Operands& operands, double bytes) {
   char* const start = static_cast<char*>(operands.workspace) + kCounterBytes;
@@ -409,7 +412,7 @@ Status RunPadded(const Problem& problem, KernelConfig config, const Operands& gi
   const bool pad_a = !LoadsA(p, given.a), pad_b = !LoadsB(p, given.b);
   const double size = SizeOf(p.dtype);
   const double bytes_a = pad_a ? PaddedBytesOfA(p) : 0, bytes_b = pad_b ? PaddedBytesOfB(p) : 0;
-  const double copies = bytes_a + bytes_b + 2 * kCopyAlignment;
+  const double copies = CopyBytes(p, pad_a, pad_b);
   if (!given.workspace || static_cast<double>(given.workspace_bytes) < kCounterBytes + copies)
     return BadInput(fmt::format("{} needs {:.0f} bytes of workspace for its copies; there are {}",
                                 Text(config), kCounterBytes + copies, given.workspace_bytes),
@@ -453,12 +456,9 @@ std::size_t WorkspaceBytes(const Problem& problem, const KernelConfig& config, i
   if (config.kind == Kind::kVector)
     return static_cast<std::size_t>(VectorWorkspaceBytes(
         VectorPlanOf(problem, {config.tile_m, config.tile_n}, config.split_k)));
-  const double partial = PartialBytesOf(ScheduleOf(problem, config, units), config);
-  double bytes = partial;
-  if (config.kind == Kind::kPad) {
-    if (!LoadsA(problem, nullptr)) bytes += PaddedBytesOfA(problem) + kCopyAlignment;
-    if (!LoadsB(problem, nullptr)) bytes += PaddedBytesOfB(problem) + kCopyAlignment;
-  }
+  double bytes = PartialBytesOf(ScheduleOf(problem, config, units), config);
+  if (config.kind == Kind::kPad)
+    bytes += CopyBytes(problem, !LoadsA(problem, nullptr), !LoadsB(problem, nullptr));
   return bytes > 0 ? kCounterBytes + static_cast<std::size_t>(bytes) : 0;
 }
 
